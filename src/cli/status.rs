@@ -209,19 +209,23 @@ fn landing(landed: &LatestLanding) -> String {
     let id = last.map_or_else(|| "nothing".to_owned(), |id| format!("{id:.8}"));
     let text = match (landed.on_branch, landed.now.last()) {
         (true, _) => format!("Landed on {branch}: {landed_turns} ({id})"),
-        (false, Some(now)) => format!("Landed on {branch}: {landed_turns}, now {now:.8}"),
+        (false, Some(now)) => {
+            let here = landed.here.as_ref();
+            let here = here.map(|here| format!(" on {}", sanitize_line(here)));
+            let here = here.unwrap_or_default();
+            format!("Landed on {branch}: {landed_turns}, now {now:.8}{here}")
+        }
         (false, None) => {
-            let place = match (&landed.here, &landed.remote) {
-                (Some(here), _) => format!("on {} now", sanitize_line(here)),
-                (None, Some(remote)) if landed.gone => {
+            let place = match &landed.remote {
+                Some(remote) if landed.gone => {
                     format!("on {}; your {branch} is gone", sanitize_line(remote))
                 }
-                (None, None) if landed.gone => format!("{branch} is gone"),
-                (None, Some(remote)) => format!(
+                None if landed.gone => format!("{branch} is gone"),
+                Some(remote) => format!(
                     "on {} but not on your {branch}; `git pull` takes it there",
                     sanitize_line(remote)
                 ),
-                (None, None) => format!("which your {branch} does not have"),
+                None => format!("which your {branch} does not have"),
             };
             format!("Landed on {branch}: {landed_turns} ({id}, {place})")
         }

@@ -25,7 +25,7 @@ use crate::session::store::SessionTip;
 use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
 use crate::workspace::file_move::trees_of;
-use crate::workspace::landing::{LandingClaims, is_landed_in, landed_as, landed_on_remote};
+use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote};
 use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
 
@@ -312,14 +312,14 @@ pub struct LatestLanding {
     pub gone: bool,
     /// Oldest first.
     pub commits: Vec<CommitId>,
-    /// Commits with the turns after a rewrite, oldest first, if the branch has all of them.
+    /// Commits with the turns after a rewrite, oldest first, if the branch has all of them, or
+    /// `here`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<CommitId>,
     /// The remote-tracking branch that has the newest commit, if the branch has it in no form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// The current branch, if it has the newest commit, as it was or rewritten, and that branch
-    /// does not.
+    /// The current branch, if it has all commits in some form, and that branch does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub here: Option<String>,
     pub turns: Vec<u64>,
@@ -348,24 +348,24 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
     let newest = landed.commits.last();
     let on_branch = newest
         .is_some_and(|newest| is_on_branch(&project.repository, newest.commit, &landed.branch));
-    let mut now = Vec::new();
-    if !on_branch {
-        for commit in &landed.commits {
-            now.extend(landed_as(&project.repository, &landed.branch, commit)?);
-        }
-        if now.len() < landed.commits.len() {
-            now.clear();
-        }
-    }
-    let (mut gone, mut remote, mut here) = (false, None, None);
-    if let Some(newest) = newest.filter(|_| !on_branch && now.is_empty()) {
+    // `None` if the branch lacks one of them.
+    let commits_on = |branch: &str| {
+        let commits = landed.commits.iter();
+        let commits = commits.map(|commit| landed_as(&project.repository, branch, commit));
+        let found: anyhow::Result<Option<Vec<CommitId>>> = commits.collect();
+        found
+    };
+    let (mut now, mut gone, mut remote, mut here) = (None, false, None, None);
+    if let Some(newest) = newest.filter(|_| !on_branch) {
         let repository = &project.repository;
-        let reference = format!("refs/heads/{}", landed.branch);
-        gone = landed.branch != "HEAD" && refs::resolve(repository, &reference).is_err();
-        remote = landed_on_remote(repository, &landed.branch, newest)?;
-        let head = refs::resolve(repository, "HEAD");
-        if head.is_ok_and(|tip| is_landed_in(repository, tip, newest).unwrap_or(false)) {
-            here = Some(refs::branch_or_head(repository)?);
+        now = commits_on(&landed.branch)?;
+        if now.is_none() {
+            let reference = format!("refs/heads/{}", landed.branch);
+            gone = landed.branch != "HEAD" && refs::resolve(repository, &reference).is_err();
+            remote = landed_on_remote(repository, &landed.branch, newest)?;
+            let current = refs::branch_or_head(repository)?;
+            now = commits_on(&current)?;
+            here = now.as_ref().map(|_| current);
         }
     }
     // A landing of some turns leaves others before it.
@@ -375,7 +375,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
         turn,
         on_branch,
         gone,
-        now,
+        now: now.unwrap_or_default(),
         remote,
         here,
         turns: turns.map(|turn| turn.number).collect(),

@@ -547,18 +547,24 @@ fn the_identity_is_that_of_the_users_git_directory_in_the_separate_directory_too
     }
 }
 
-#[test]
-fn a_landing_is_found_by_its_trailers_after_an_amendment() {
-    let repo = three_turns();
-    repo.done(&["land", "-m", "Land"]);
+/// The commit has the same message and another id.
+fn amend(repo: &TestRepo) {
+    let date = "--date=2001-01-01";
     repo.git(&[
         "commit",
         "-q",
         "--amend",
         "--no-edit",
         "--reset-author",
-        "--date=2001-01-01",
+        date,
     ]);
+}
+
+#[test]
+fn a_landing_is_found_by_its_trailers_after_an_amendment() {
+    let repo = three_turns();
+    repo.done(&["land", "-m", "Land"]);
+    amend(&repo);
     repo.git(&["commit", "-q", "--allow-empty", "-m", "later"]);
     let head = repo.git(&["rev-parse", "HEAD~1"]);
     let value = repo.json(&["status"], 0);
@@ -591,14 +597,7 @@ fn a_landing_of_which_one_commit_is_gone_is_not_called_rewritten() {
     repo.done(&["land", "--each"]);
     let landed = repo.git(&["rev-parse", "--short=8", "HEAD"]);
     repo.git(&["reset", "-q", "HEAD~1"]);
-    repo.git(&[
-        "commit",
-        "-q",
-        "--amend",
-        "--no-edit",
-        "--reset-author",
-        "--date=2001-01-01",
-    ]);
+    amend(&repo);
     let shown = repo.done(&["status"]);
     let line = format!("Landed on main: turns 1-3 ({landed}, which your main does not have)");
     assert!(shown.contains(&line), "{shown}");
@@ -638,10 +637,14 @@ fn a_landing_on_a_branch_that_was_deleted_is_not_called_missing_on_it() {
     repo.git(&["stash", "-q"]);
     repo.git(&["merge", "-q", "--squash", "origin/feature"]);
     repo.git(&["commit", "-q", "--no-edit"]);
+    let squashed = repo.git(&["rev-parse", "--short=8", "HEAD"]);
     assert_eq!(
         landing(),
-        "Landed on feature: turns 1-3 ([id], on main now)"
+        format!("Landed on feature: turns 1-3, now {squashed} on main")
     );
+
+    repo.git(&["reset", "-q", "--hard", "origin/feature"]);
+    assert_eq!(landing(), "Landed on feature: turns 1-3, now [id] on main");
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn a_landing_on_a_branch_that_was_renamed_is_found_where_the_user_is() {
     repo.teddy(&["status"]).check(
         0,
         &[&format!(
-            "Landed on main: turns 1-3 ({commit}, on trunk now)\n"
+            "Landed on main: turns 1-3, now {commit} on trunk\n"
         )],
     );
     assert_eq!(repo.json(&["status"], 0)["landed"]["here"], "trunk");
