@@ -144,7 +144,7 @@ fn percent_decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns whether a list, whose words are separated by spaces, has this one.
+/// Returns whether a word is in a list that spaces separate.
 pub fn has_word(list: &str, word: &str) -> bool {
     list.split(' ').any(|other| other == word)
 }

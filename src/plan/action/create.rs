@@ -250,7 +250,7 @@ impl Create {
         Mistake::new(message, hint)
     }
 
-    /// Says what becomes of the file that exists, given by kind and size.
+    /// Describes the effect on an existing file, given by kind and size.
     fn verb(&self, existing: Option<(FileKind, u64)>) -> Result<&'static str, ActionError> {
         let shown = sanitize_line(self.path.as_str());
         match existing {
