@@ -14,12 +14,16 @@ mod turn;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use support::{fake, killed_repo, plans, screen};
 use teddy::config::settings::{ModelKind, ModelSettings};
 use teddy::host::env;
 use teddy::model::model_env::ModelEnv;
 use teddy::model::open::open;
 use teddy::model::{Finish, ModelAnswer, ModelError, ModelRequest};
 use teddy::plan::parse::parse;
+
+/// Read by shared modules. These tests do no long runs.
+const WORLDS: bool = false;
 
 /// The proxy's key.
 const KEY: &str = "local-test-key";
