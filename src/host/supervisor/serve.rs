@@ -162,6 +162,9 @@ impl Supervised {
             ));
         }
 
+        // The sandbox can hide the pipe: a temporary directory in `/dev/shm` disappears in it.
+        let input = input(order).map_err(|error| SupervisorMessage::Broken(reason(&error)))?;
+
         // `setns` and `unshare` need a single-threaded process, so they come before the thread of
         // `spawn`.
         if let Some(holder) = order.view {
@@ -175,7 +178,7 @@ impl Supervised {
             self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Broken)?;
         }
 
-        let child = spawn(order, isolation)?;
+        let child = spawn(order, input, isolation)?;
         self.command = Some(Pid::from_child(&child));
         Ok((lock, isolation))
     }
@@ -398,9 +401,7 @@ fn lock_shared(path: &OsStr) -> Result<File, String> {
 }
 
 /// Starts the command from a thread that has restricted itself.
-fn spawn(order: &Order, isolation: Isolation) -> Result<Child, SupervisorMessage> {
-    // Opened before the sandbox applies, because the policy might not allow it.
-    let input = input(order).map_err(|error| SupervisorMessage::Broken(reason(&error)))?;
+fn spawn(order: &Order, input: File, isolation: Isolation) -> Result<Child, SupervisorMessage> {
     let (intercepted, to_serve) = channel::<(ConnectionServer, Vec<PathBuf>)>();
     // Not restricted, so it is started before the thread that restricts itself. It ends with the
     // supervisor.

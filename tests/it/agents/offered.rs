@@ -220,3 +220,23 @@ work() {
     {"error":{"code":-32601,"message":"no method `terminal/create`"},"id":"terminal/create","jsonrpc":"2.0"}
     "#);
 }
+
+/// Bug: the sandbox hid the pipe with the input, and no agent was started.
+#[test]
+fn an_agent_is_started_with_temporary_files_in_shared_memory() {
+    let Ok(temporary) = tempfile::tempdir_in("/dev/shm") else {
+        return skipped("no shared memory here");
+    };
+    let repo = project();
+    let dir = repo.beside("agent");
+    std::fs::create_dir(&dir).unwrap();
+    let work = "sed -n 's/^# //p' | head -1 > \"$TMPDIR/copy\"; cp \"$TMPDIR/copy\" made.txt";
+    let agent = scripted_command(&dir, work);
+    repo.configure(&format!(
+        "models:\n  mine: {{ kind: agent, run: [{}] }}\n",
+        agent.display()
+    ));
+    ask(&repo, &[("TMPDIR", temporary.path().to_str().unwrap())]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("made.txt"), "Agent Invocation Payload\n");
+}
