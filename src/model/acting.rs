@@ -116,7 +116,10 @@ impl UsageScope {
         let has_lost_totals = pair.is_some_and(|(reported, before)| reported < before);
         let counts_anew = has_lost_totals || earlier.is_some_and(|earlier| earlier.counts_anew);
         let call = match earlier {
-            Some(_) if !counts_anew => pair.map(|(reported, before)| reported - before),
+            // In billionths of a dollar, so that equal calls cost the same.
+            Some(_) if !counts_anew => {
+                pair.map(|(reported, before)| ((reported - before) * 1e9).round() / 1e9)
+            }
             _ => reported,
         };
         CallCost {

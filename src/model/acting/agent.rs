@@ -192,11 +192,16 @@ impl AgentSettings {
             };
         }
 
-        let dir = env::dir_var(preset.dir_variable).or_else(env::home);
-        let state = dir.and_then(|dir| read_regular(&dir.join(preset.cost_file), MAX_STATE).ok());
-        let saved = state.and_then(|state| saved_cost(&state, &earlier.id));
+        let own = env::dir_var(preset.dir_variable);
+        let conversations = own.clone().or_else(|| Some(env::home()?.join(".claude")));
+        let counted =
+            conversations.and_then(|dir| cost_in_conversation(&dir.join("projects"), &earlier.id));
+        let saved = || {
+            let path = own.or_else(env::home)?.join(preset.cost_file);
+            saved_cost(&read_regular(&path, MAX_STATE).ok()?, &earlier.id)
+        };
         ConversationTotals {
-            cost: cost_before(saved, earlier.totals.cost),
+            cost: counted.or_else(|| cost_before(saved(), earlier.totals.cost)),
             counts_anew: false,
             ..earlier.totals
         }
@@ -340,6 +345,29 @@ fn expand(path: &str) -> Result<PathBuf, ModelError> {
         })
 }
 
+/// Cost of a conversation in Claude Code's file of the conversation, from which newer versions count
+/// on.
+fn cost_in_conversation(projects: &Path, conversation: &str) -> Option<f64> {
+    let root = Root::open(projects).ok()?;
+    let name = format!("{conversation}.jsonl");
+    let mut dirs = std::fs::read_dir(projects).ok()?.flatten();
+    dirs.find_map(|dir| {
+        let file = Path::new(&dir.file_name()).join(&name);
+        let end = read_end(&root, &file, 0, MAX_STATE).ok()?;
+        last_cost_state(&end.bytes, conversation)
+    })
+}
+
+fn last_cost_state(lines: &[u8], conversation: &str) -> Option<f64> {
+    let mut lines = lines.rsplit(|&byte| byte == b'\n');
+    lines.find_map(|line| {
+        memchr::memmem::find(line, b"\"cost-state\"")?;
+        let state: Value = serde_json::from_slice(line).ok()?;
+        let is_state = state["type"] == "cost-state" && state["sessionId"] == conversation;
+        state["totalCostUSD"].as_f64().filter(|_| is_state)
+    })
+}
+
 /// Cost of a conversation in Claude Code's `.claude.json`, which has that of the last one in each
 /// project.
 fn saved_cost(text: &[u8], conversation: &str) -> Option<f64> {
@@ -454,6 +482,30 @@ mod tests {
         // The user continued it by hand.
         assert_eq!(cost_before(Some(0.75), Some(0.5)), None);
         assert_eq!(cost_before(Some(0.75), None), None);
+    }
+
+    /// Bug: each resumed turn was charged with those before it.
+    #[test]
+    fn a_resumed_conversation_counts_on_from_its_own_file() {
+        let projects = tempfile::tempdir().unwrap();
+        let cost = || cost_in_conversation(projects.path(), "s-1");
+        assert_eq!(cost(), None);
+        let write = |path: &str, lines: &[&str]| {
+            let path = projects.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, lines.join("\n")).unwrap();
+        };
+        let state = |id: &str, cost| {
+            format!(r#"{{"type":"cost-state","sessionId":"{id}","totalCostUSD":{cost}}}"#)
+        };
+        write("-other/s-2.jsonl", &[&state("s-2", 9.0)]);
+        let told =
+            r#"{"type":"user","sessionId":"s-1","message":"\"cost-state\"","totalCostUSD":8}"#;
+        write("-work/s-1.jsonl", &[told, "{", &state("s-3", 7.0)]);
+        assert_eq!(cost(), None);
+        let lines = [&state("s-1", 0.25), &state("s-1", 0.5), told, ""];
+        write("-work/s-1.jsonl", &lines);
+        assert_eq!(cost(), Some(0.5));
     }
 
     #[test]
