@@ -8,6 +8,7 @@ use crate::git::object::TreeId;
 use crate::git::refs;
 use crate::host::file::{FileKind, FileMode, Root};
 use crate::host::lock::{Lock, patience};
+use crate::host::web::parse_url;
 use crate::project::Project;
 use crate::project::teddy_files::{self, GLOBAL};
 use crate::session::artifact;
@@ -124,11 +125,13 @@ pub fn edit_context(
             )
         };
         let entry = read_entry(text, &exists).map_err(refused)?;
-        if let ListEntry::Resource(Resource::File(path)) = &entry
-            && !exists(path)
-            && matches!(edit, ListEdit::Add)
-        {
-            check_new(&root, path).map_err(refused)?;
+        if let (ListEdit::Add, ListEntry::Resource(resource)) = (edit, &entry) {
+            match resource {
+                Resource::File(path) if !exists(path) => check_new(&root, path).map_err(refused)?,
+                // Lists are recorded with each turn, and so would be a password.
+                Resource::Url(url) => drop(parse_url(url).map_err(|why| refused(why.to_string()))?),
+                _ => {}
+            }
         }
         if !parsed.contains(&entry) {
             parsed.push(entry);

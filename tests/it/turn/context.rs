@@ -180,9 +180,15 @@ fn a_removed_entry_leaves_every_other_byte_of_the_list() {
 }
 
 #[test]
-fn a_path_out_of_the_project_is_refused() {
+fn a_path_out_of_the_project_and_an_address_with_a_password_are_refused() {
     let repo = project();
-    let refused = ["../x", ".git/config", "a/../../x"].map(|path| {
+    let names = [
+        "../x",
+        ".git/config",
+        "a/../../x",
+        "https://me:pw@example.com/",
+    ];
+    let refused = names.map(|path| {
         repo.workflow()
             .edit(ListScope::Session, ListEdit::Add, &[path])
             .refused()
@@ -193,6 +199,8 @@ fn a_path_out_of_the_project_is_refused() {
     error: `.git/config` cannot be in a context list: `.git` is git's own
     exit code 1
     error: `a/../../x` cannot be in a context list: the path leaves the project with `..`
+    exit code 1
+    error: `https://me:pw@example.com/` cannot be in a context list: a URL must not contain a user name or password
     exit code 1
     ");
     assert_eq!(repo.workflow().resources(0), json!([]));
