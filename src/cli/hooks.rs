@@ -124,9 +124,9 @@ fn change(
         app.print(render_diff(app, &file.path(), &change))?;
     }
     if !is_new || choice.dry_run {
-        app.note(match is_new {
-            true => "Nothing was written.",
-            false => "There is nothing to change.",
+        app.note(&match is_new {
+            true => "Nothing was written.".to_owned(),
+            false => format!("`{}` needs no change.", file.path().display()),
         });
         return finish(app, &report(false));
     }
@@ -159,10 +159,14 @@ fn installed(app: &App, choice: &HookChoice) -> anyhow::Result<()> {
         let mut user = app.user(&project, true);
         return begin_notify(&project, user.as_mut());
     }
-    if parse_agent(&choice.agent) == HookedAgent::Codex {
-        app.note(
+    match parse_agent(&choice.agent) {
+        HookedAgent::Codex => app.note(
             "Codex runs new hooks only when you trust them: start `codex` and enter `/hooks`.",
-        );
+        ),
+        HookedAgent::Gemini if !choice.user => app.note(
+            "Gemini CLI runs a project's hooks only in a folder that you trust for good: not with `--skip-trust`.",
+        ),
+        _ => {}
     }
     Ok(())
 }

@@ -740,7 +740,7 @@ fn come_and_go(repo: &TestRepo, args: &[&str], file: &Path, text: Option<&str>) 
     assert_eq!(std::fs::read_to_string(file).ok().as_deref(), text);
     call("install", &["-y"]).check(0, &["Wrote `"]);
     let with = std::fs::read_to_string(file).unwrap();
-    call("install", &["-y"]).check(0, &["There is nothing to change."]);
+    call("install", &["-y"]).check(0, &["needs no change."]);
     let rows = repo.json(&["hooks", "status", args[0]], 0)["hooks"].clone();
     let rows = rows.as_array().unwrap();
     let row = rows.iter().find(|row| row["state"] == "installed").unwrap();
