@@ -22,12 +22,12 @@ fn project(settings: &Value) -> TestRepo {
     repo
 }
 
-/// Plans and executes a turn. Returns the JSON of `plan` and `log`.
-fn turn(repo: &TestRepo) -> (Value, Value) {
+/// Plans a turn, and executes it with this exit code. Returns the JSON of `plan` and `log`.
+fn turn(repo: &TestRepo, exit: i32) -> (Value, Value) {
     let start = Instant::now();
     let planned = repo.json(&["plan", "-m", "A cat purrs."], 0);
     eprintln!("planned in {:?}: {planned}", start.elapsed());
-    let executed = repo.json(&["execute", "-y"], 0);
+    let executed = repo.json(&["execute", "-y"], exit);
     assert_eq!(
         (&executed["status"], &executed["synced"]),
         (&"executed".into(), &true.into()),
@@ -48,7 +48,7 @@ fn check(kind: &str, server: &str, extra: &Value) {
         "kind": kind, "id": "smollm2", "base_url": format!("{}/v1", base(server)), "max_tokens": 400, "temperature": 0.2,
         "timeout": 1200, "first_byte_timeout": 600, "extra": extra,
     }));
-    let (planned, log) = turn(&repo);
+    let (planned, log) = turn(&repo, 0);
     assert!(
         planned["tokens_in"].as_u64() > Some(100) && planned["tokens_out"].as_u64() > Some(50),
         "{planned}"
@@ -83,11 +83,10 @@ fn a_whole_turn_runs_through_the_proxy_in_both_protocols() {
         let repo = project(
             &json!({ "kind": kind, "id": id, "base_url": base, "api_key_command": ["echo", KEY] }),
         );
-        let (planned, _) = turn(&repo);
+        // The plan asks a question.
+        let (planned, _) = turn(&repo, 5);
         assert_eq!(planned["title"], "A canned plan", "{planned}");
-        repo.teddy(&["resume", "--yolo", "-m", "again"]).check(
-            0,
-            &["turn 2 executed", "stopped: the model asks you something"],
-        );
+        repo.teddy(&["resume", "--yolo", "-m", "again"])
+            .check(5, &["turn 2 executed", "the model waits for your answer"]);
     }
 }
