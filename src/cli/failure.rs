@@ -504,6 +504,7 @@ fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         RemoteTrouble::Denied => FailureKind::RemoteDenied,
         RemoteTrouble::Unreachable | RemoteTrouble::Dropped => FailureKind::RemoteUnreachable,
         RemoteTrouble::RefRefused
+        | RemoteTrouble::Rejected
         | RemoteTrouble::Shallow
         | RemoteTrouble::OtherHash
         | RemoteTrouble::HookDeclined

@@ -41,7 +41,7 @@ use super::refs::{self, Reference};
 use super::repository::Repository;
 use super::user_git::{in_checkout, silent_git};
 use crate::text::sanitize::sanitize_line;
-use error::{RemoteError, RemoteTrouble};
+use error::RemoteError;
 
 /// Number of bytes at the end of git's messages that are kept to classify a failure.
 const MAX_STDERR: usize = 16 * 1024;
@@ -225,7 +225,7 @@ pub(in crate::git) fn run(
 
     // `git push` reports the result of each ref on standard output.
     let message = format!("{message}{}", String::from_utf8_lossy(&stdout));
-    Err(RemoteError::of(remote.clone(), RemoteTrouble::classify(&message), &message).into())
+    Err(RemoteError::of(remote.clone(), &message).into())
 }
 
 /// Limits the memory of git and of the processes that it starts from now on: git keeps all refs in

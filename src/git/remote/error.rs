@@ -17,6 +17,8 @@ pub enum RemoteTrouble {
     Dropped,
     /// The server does not accept these refs, or any outside of branches and tags.
     RefRefused,
+    /// The server refused a push for another reason, which its message tells.
+    Rejected,
     Shallow,
     OtherHash,
     /// A hook declined: the user's `pre-push` or one of the server's.
@@ -44,6 +46,12 @@ pub fn is_disk_trouble(stderr: &str) -> bool {
     lines.any(|line| DISK_SIGNS.iter().any(|sign| line.contains(sign)))
 }
 
+/// The end of each push that failed.
+const PUSH_FAILED: &str = "failed to push some refs";
+
+/// Lines of an error that are shown.
+const MOST_LINES: usize = 4;
+
 /// Parts of git's messages in lower case. The first match counts.
 const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("fetch first", RemoteTrouble::NotFastForward),
@@ -60,7 +68,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("refusing to create", RemoteTrouble::RefRefused),
     ("prohibited by", RemoteTrouble::RefRefused),
     // Also on the line of a more specific reason, so these come first.
-    ("[remote rejected]", RemoteTrouble::RefRefused),
+    ("[remote rejected]", RemoteTrouble::Rejected),
     ("couldn't find remote ref", RemoteTrouble::NoSuchRef),
     ("fsck error", RemoteTrouble::Unsound),
     ("did not send all necessary objects", RemoteTrouble::Unsound),
@@ -116,10 +124,23 @@ pub struct RemoteError {
 }
 
 impl RemoteError {
-    pub fn of(remote: RemoteName, trouble: RemoteTrouble, stderr: &str) -> RemoteError {
+    pub fn of(remote: RemoteName, stderr: &str) -> RemoteError {
+        let (trouble, message) = match RemoteTrouble::classify(stderr) {
+            // git does not report that the user's own hook declined.
+            RemoteTrouble::Other if stderr.contains(PUSH_FAILED) => {
+                let lines = lines(stderr).filter(|line| !line.contains(PUSH_FAILED));
+                let said = plain(lines.take(MOST_LINES));
+                let colon = if said.is_empty() { "" } else { ": " };
+                (
+                    RemoteTrouble::HookDeclined,
+                    format!("the `pre-push` hook declined{colon}{said}"),
+                )
+            }
+            trouble => (trouble, essence(stderr)),
+        };
         RemoteError {
             trouble,
-            message: format!("remote `{remote}`: {}", essence(stderr)),
+            message: format!("remote `{remote}`: {message}"),
             remote: Some(remote),
             help: None,
         }
@@ -178,7 +199,10 @@ impl RemoteError {
     pub fn hint(&self) -> Option<String> {
         let remote = self.remote.as_ref().map_or("origin", RemoteName::as_str);
         let hint = match self.trouble {
-            RemoteTrouble::NotConfigured | RemoteTrouble::Other => None,
+            RemoteTrouble::NotConfigured
+            | RemoteTrouble::HookDeclined
+            | RemoteTrouble::Rejected
+            | RemoteTrouble::Other => None,
             RemoteTrouble::NotFound => Some(format!(
                 "`git remote get-url {remote}` shows where it is looked for"
             )),
@@ -201,7 +225,6 @@ impl RemoteError {
                 "one of the two repositories has SHA-1 ids, the other SHA-256; use a remote with the same, as `git init --object-format` makes it"
                     .to_owned(),
             ),
-            RemoteTrouble::HookDeclined => Some("its output is above".to_owned()),
             RemoteTrouble::NotFastForward => {
                 Some(format!("`teddy fetch {remote}` gets what the remote has"))
             }
@@ -237,19 +260,23 @@ fn essence(stderr: &str) -> String {
         let starts = ["fatal:", "error:", "remote:", " ! ", "! "];
         starts.iter().any(|start| line.starts_with(start))
     };
-    let lines: Vec<&str> = stderr
-        .split(['\n', '\r'])
-        .map(str::trim_end)
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines: Vec<&str> = lines(stderr).collect();
     let reasons: Vec<&str> = lines.iter().copied().filter(is_reason).collect();
     let chosen = match (reasons.as_slice(), lines.last()) {
         ([], Some(last)) => vec![*last],
         ([], None) => vec!["git failed and said nothing"],
-        (reasons, _) => reasons.iter().take(4).copied().collect(),
+        (reasons, _) => reasons.iter().take(MOST_LINES).copied().collect(),
     };
+    plain(chosen.into_iter())
+}
 
-    let plain = chosen.iter().map(|line| {
+fn lines(stderr: &str) -> impl Iterator<Item = &str> {
+    let lines = stderr.split(['\n', '\r']).map(str::trim_end);
+    lines.filter(|line| !line.trim().is_empty())
+}
+
+fn plain<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let plain = lines.map(|line| {
         let line = line
             .trim_start_matches("fatal: ")
             .trim_start_matches("error: ");
@@ -335,7 +362,7 @@ mod tests {
         check(
             "remote: fatal: write error: No space left on device\n ! [remote rejected] a -> a \
              (unpacker error)",
-            RemoteTrouble::RefRefused,
+            RemoteTrouble::Rejected,
         );
         check("", RemoteTrouble::Other);
     }

@@ -1,6 +1,6 @@
 //! Fetches refs of a remote into a temporary namespace.
 
-use super::error::{RemoteError, RemoteTrouble};
+use super::error::RemoteError;
 use super::{FetchProgress, RemoteName, run, transport};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, INCOMING_PREFIX, Reference};
@@ -149,9 +149,38 @@ pub enum SentRef {
     Deleted(CommitId),
 }
 
-/// Pushes all updates, atomically if the server supports that. Runs the user's `pre-push` hook.
-/// Fails with [`RemoteError`] if a ref has moved, or the server or a hook declines.
+/// Pushes new refs, and then deletes others. Each of the two is atomic if the server supports that.
+/// Runs the user's `pre-push` hook. Fails with [`RemoteError`] if a ref has moved, or the server or a
+/// hook declines.
 pub fn send_refs(
+    repository: &Repository,
+    remote: &RemoteName,
+    updates: &[RefUpdate],
+    progress: FetchProgress,
+) -> anyhow::Result<()> {
+    let (sent, deleted): (Vec<_>, Vec<_>) = updates
+        .iter()
+        .cloned()
+        .partition(|update| matches!(update.to, SentRef::Object(_)));
+    // Not in one push: git deletes refs of an atomic push although it refuses a hidden one.
+    if !sent.is_empty() {
+        push_together(repository, remote, &sent, progress)?;
+    }
+    if deleted.is_empty() {
+        return Ok(());
+    }
+
+    let result = push_together(repository, remote, &deleted, progress);
+    result.map_err(|error| match error.downcast::<RemoteError>() {
+        Ok(error) if !sent.is_empty() => error
+            .helped("the new turns have arrived; only the refs that they replace are still there")
+            .into(),
+        Ok(error) => error.into(),
+        Err(error) => error,
+    })
+}
+
+fn push_together(
     repository: &Repository,
     remote: &RemoteName,
     updates: &[RefUpdate],
@@ -160,21 +189,11 @@ pub fn send_refs(
     let is_several = updates.len() > 1;
     match push(repository, remote, updates, is_several, progress) {
         // The server cannot update refs atomically.
-        Err(error) if is_several && error.to_string().contains("--atomic") => {}
-        other => return other,
-    }
-
-    // New refs first: an object that moves to another ref is then never unreachable.
-    let (sent, deleted): (Vec<_>, Vec<_>) = updates
-        .iter()
-        .cloned()
-        .partition(|update| matches!(update.to, SentRef::Object(_)));
-    for part in [sent, deleted] {
-        if !part.is_empty() {
-            push(repository, remote, &part, false, progress)?;
+        Err(error) if is_several && error.to_string().contains("--atomic") => {
+            push(repository, remote, updates, false, progress)
         }
+        other => other,
     }
-    Ok(())
 }
 
 fn push(
@@ -201,9 +220,7 @@ fn push(
 
     command.args(["--", remote.as_str()]);
     command.args(updates.iter().map(push_refspec));
-    run(command, remote, progress, None)
-        .map(drop)
-        .map_err(|error| detect_declined_hook(error, remote))
+    run(command, remote, progress, None).map(drop)
 }
 
 fn push_refspec(update: &RefUpdate) -> String {
@@ -211,20 +228,4 @@ fn push_refspec(update: &RefUpdate) -> String {
         SentRef::Object(id) => format!("{id}:{}", update.name),
         SentRef::Deleted(_) => format!(":{}", update.name),
     }
-}
-
-/// Replaces the error if the user's own hook declined, which git does not report.
-fn detect_declined_hook(error: anyhow::Error, remote: &RemoteName) -> anyhow::Error {
-    let message = error.to_string();
-    let is_other = error
-        .downcast_ref::<RemoteError>()
-        .is_some_and(|error| error.trouble == RemoteTrouble::Other);
-    if !is_other || !message.contains("failed to push some refs") {
-        return error;
-    }
-
-    let message = "error: the `pre-push` hook declined, nothing was sent";
-    RemoteError::of(remote.clone(), RemoteTrouble::HookDeclined, message)
-        .helped(format!("`git push --dry-run {remote}` shows what it says"))
-        .into()
 }

@@ -838,8 +838,7 @@ fn each_kind_of_refusal_has_a_message_and_changes_nothing() {
     demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
     --- stderr
-    error: remote `origin`: the `pre-push` hook declined, nothing was sent
-    hint: `git push --dry-run origin` shows what it says
+    error: remote `origin`: the `pre-push` hook declined: no way
     exit code 1
     ");
     std::fs::remove_file(&hook).unwrap();
@@ -851,7 +850,6 @@ fn each_kind_of_refusal_has_a_message_and_changes_nothing() {
       the `input.md` of each turn names the project's directory
     --- stderr
     error: remote `origin`: remote: full of turns; ! [remote rejected] [id] -> refs/teddy/bare/demo (pre-receive hook declined); failed to push some refs to '[dir]/remote.git'
-    hint: its output is above
     exit code 1
     ");
     std::fs::remove_file(&hook).unwrap();
@@ -934,6 +932,32 @@ fn after_a_connection_that_was_cut_pushing_again_works() {
     `origin` has all of it.
     exit code 0
     ");
+}
+
+/// Bug: both were in one push, and git deleted the bare session although it refused the code.
+#[test]
+fn the_bare_session_is_deleted_only_when_the_code_has_arrived() {
+    let repo = session();
+    repo.done(&["push", "-y"]);
+    let hide = |value: &str| {
+        let key = "transfer.hideRefs";
+        repo.git_in(&remote(&repo), &["config", key, value]);
+    };
+    hide("refs/teddy/sessions");
+    let before = refs(&repo);
+    repo.teddy(&["push", "-y", "--code"])
+        .check(1, &["deny updating a hidden ref", "must allow refs"]);
+    assert_eq!(refs(&repo), before);
+
+    hide("refs/none");
+    let hook = remote(&repo).join("hooks/update");
+    write_hook(&hook, "case $3 in *[1-9a-f]*) ;; *) exit 1 ;; esac");
+    repo.teddy(&["push", "-y", "--code"])
+        .check(1, &["hook declined", "hint: the new turns have arrived"]);
+    assert_eq!(refs(&repo).lines().count(), 2, "{}", refs(&repo));
+    std::fs::remove_file(&hook).unwrap();
+    repo.done(&["push", "-y", "--code"]);
+    assert_eq!(refs(&repo).lines().count(), 1, "{}", refs(&repo));
 }
 
 #[test]
