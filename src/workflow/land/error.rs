@@ -114,7 +114,7 @@ impl RemovedLandings {
             );
         }
         format!(
-            "your `{}` does not have the landing of {}; `teddy land {range}` lands {what} again",
+            "your `{}` does not have the commit of {}; if it lacks the changes, too, `teddy land {range}` lands {what} again",
             sanitize_line(&self.branch),
             turns_named(&self.turns)
         )

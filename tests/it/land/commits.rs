@@ -566,7 +566,7 @@ fn a_range_lands_what_it_names() {
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
     --- stderr
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: your `main` does not have the landing of turns 1-3; `teddy land 1..3` lands them again
+    hint: your `main` does not have the commit of turns 1-3; if it lacks the changes, too, `teddy land 1..3` lands them again
     exit code 1
     ");
     repo.done(&["land", "1..2", "-m", "Again"]);
@@ -590,7 +590,7 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
     repo.git(&["reset", "-q", "--soft", "HEAD~1"]);
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: your `main` does not have the landing of turns 1-3; `teddy land 1..3` lands them again
+    hint: your `main` does not have the commit of turns 1-3; if it lacks the changes, too, `teddy land 1..3` lands them again
     exit code 1
     ");
     let two = LandOptions {
@@ -600,13 +600,13 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
     repo.workflow().land(&two).done();
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: your `main` does not have the landing of turns 1, 3; `teddy land 1` lands the first of them again
+    hint: your `main` does not have the commit of turns 1, 3; if it lacks the changes, too, `teddy land 1` lands the first of them again
     exit code 1
     ");
     repo.workflow().undo(1).done();
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: your `main` does not have the landing of turn 1; `teddy land 1` lands it again
+    hint: your `main` does not have the commit of turn 1; if it lacks the changes, too, `teddy land 1` lands it again
     exit code 1
     ");
 }
