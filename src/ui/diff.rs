@@ -49,10 +49,13 @@ pub fn headers(change: &FileVersions<'_>, note: &str) -> [StyledLine; 2] {
     .map(|header| StyledLine::of(Tone::Strong, &header))
 }
 
-/// Says which kind a file had and has, as after a change of its mode. `None` if it is the same.
+/// Says which kind a file had and has, as after a change of its mode. `None` if it is the same, and
+/// for an added or deleted file that is a plain one.
 pub fn kind_note(file: &ChangedFile) -> Option<StyledLine> {
-    let (old, new) = file.kinds()?;
-    let text = format!("({old} became {new})");
+    let text = match file.kinds() {
+        Some((old, new)) => format!("({old} became {new})"),
+        None => format!("({})", file.special_kind()?),
+    };
     Some(StyledLine::of(Tone::Faint, &text))
 }
 

@@ -265,6 +265,14 @@ impl ChangedFile {
         let (old, new) = (self.old.as_ref()?, self.new.as_ref()?);
         (old.mode != new.mode).then(|| (kind(old.mode), kind(new.mode)))
     }
+
+    /// Of an added or deleted file. `None` for a plain one.
+    pub fn special_kind(&self) -> Option<&'static str> {
+        let ((None, Some(entry)) | (Some(entry), None)) = (&self.old, &self.new) else {
+            return None;
+        };
+        (entry.mode != EntryMode::Blob).then(|| kind(entry.mode))
+    }
 }
 
 impl FileView {

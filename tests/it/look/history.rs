@@ -331,6 +331,33 @@ fn a_change_of_the_mode_is_shown_as_one() {
 }
 
 #[test]
+fn a_new_link_and_a_new_program_are_named_as_such() {
+    let repo = TestRepo::new().file("a", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let command = "echo b > b; chmod +x b; ln -s a c; echo d > d";
+    repo.run_plan(&plan("New", &[execute(command)]));
+    let expected = "\
+--- /dev/null
++++ b/b
+(executable)
+@@ -0,0 +1 @@
++b
+--- /dev/null
++++ b/c
+(link)
+@@ -0,0 +1 @@
++a
+\\ No newline at end of file
+--- /dev/null
++++ b/d
+@@ -0,0 +1 @@
++d
+";
+    assert_eq!(repo.done(&["diff"]), expected);
+}
+
+#[test]
 fn bytes_that_are_no_text_are_told_apart() {
     let repo = TestRepo::new().file("a.txt", b"caf\xe9\n");
     repo.commit("init");
