@@ -304,20 +304,20 @@ pub fn message_of(plan: &Plan) -> Option<String> {
 /// prose answer to it is a mistake.
 pub fn read_reply(tip: &Turn, draft: &Draft, reply: &str) -> Reading {
     if draft.meta.question {
-        return reading::read_answer(reply, &request_of(draft));
+        return reading::read_answer(reply, &request_of(tip, draft));
     }
     // The correction of a plan for the work on a change does not name the work.
     let corrects_work = draft.meta.origin == MessageOrigin::Validation
         && ChangeId::of_session(&tip.session).is_some();
     match draft.meta.work.is_some() || corrects_work {
         true => reading::read(reply),
-        false => reading::read_reply(reply, &request_of(draft)),
+        false => reading::read_reply(reply, &request_of(tip, draft)),
     }
 }
 
 /// The request that a draft answers: of comments on lines, the first one. If the message is feedback
-/// by TeDDy, the newest request.
-fn request_of(draft: &Draft) -> String {
+/// by TeDDy, the newest request, or else the title of the turn before.
+fn request_of(tip: &Turn, draft: &Draft) -> String {
     let message = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     if draft.meta.origin == MessageOrigin::User {
         return comments::first_line(&message).map_or(message.clone(), str::to_owned);
@@ -327,7 +327,7 @@ fn request_of(draft: &Draft) -> String {
     let newest = Requests::read(&text)
         .ok()
         .and_then(|requests| requests.requests.into_iter().next_back());
-    newest.map_or(message, |request| request.text)
+    newest.map_or_else(|| tip.title.clone(), |request| request.text)
 }
 
 /// A question has a prompt of its own. Without a new message, it stays a question.
