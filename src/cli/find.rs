@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::exit::{self, ExitStatus};
-use super::failure::InvalidPattern;
+use super::failure::InvalidArgument;
 use super::number;
 use crate::project::Project;
 use crate::query::find::{LinePattern, Match, Query, TurnPart, find};
@@ -91,8 +91,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let pattern =
         LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings).map_err(|why| {
-            InvalidPattern {
-                hint: Some("`-F` searches for it literally"),
+            InvalidArgument {
+                hint: Some("`-F` searches for it literally".to_owned()),
                 ..invalid_pattern(&args.pattern, "not a regular expression", why)
             }
         })?;
@@ -140,14 +140,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     Ok(exit::success_if(!results.matches.is_empty()))
 }
 
-fn invalid_pattern(pattern: &str, problem: &'static str, why: impl ToString) -> InvalidPattern {
+fn invalid_pattern(pattern: &str, problem: &str, why: impl ToString) -> InvalidArgument {
     // A regex error spans several lines; the last one states the problem.
     let why = why.to_string();
     let last = why.lines().last().unwrap_or_default();
-    InvalidPattern {
-        pattern: pattern.to_owned(),
-        problem,
-        why: last.strip_prefix("error: ").unwrap_or(last).to_owned(),
+    let why = last.strip_prefix("error: ").unwrap_or(last);
+    InvalidArgument {
+        message: format!("`{pattern}` is {problem}: {why}"),
         hint: None,
     }
 }
