@@ -375,17 +375,16 @@ fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, error.hint()))
 }
 
-/// Returns message and classification of a command line that clap rejects.
-pub(super) fn misread(error: &clap::Error, help: &str) -> (String, Diagnosis) {
+/// Returns message and hint of a command line that clap rejects.
+pub(super) fn misread(error: &clap::Error, help: &str) -> InvalidArgument {
     if matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let hint = "`teddy --help` lists the commands".to_owned();
-        return (
-            "a command is missing".to_owned(),
-            Diagnosis::usage(Some(hint)),
-        );
+        return InvalidArgument {
+            message: "a command is missing".to_owned(),
+            hint: Some("`teddy --help` lists the commands".to_owned()),
+        };
     }
 
     let text = error.render().to_string();
@@ -400,7 +399,10 @@ pub(super) fn misread(error: &clap::Error, help: &str) -> (String, Diagnosis) {
         .map(|part| part.trim_start_matches("tip: ").to_owned())
         .collect();
     hints.push(help.to_owned());
-    (message, Diagnosis::usage(Some(hints.join("; "))))
+    InvalidArgument {
+        message,
+        hint: Some(hints.join("; ")),
+    }
 }
 
 fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
