@@ -10,7 +10,7 @@ use crate::git::object::batch::{
     CommitRewrite, RewrittenCommit, read_blob_within, read_message, rewrite_commit,
 };
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::text::leak::{LeakKind, redact_leaks};
 use crate::text::path::lossy;
@@ -159,9 +159,10 @@ impl Redactor<'_> {
     fn tree(&mut self, tree: TreeId) -> anyhow::Result<TreeId> {
         let mut edits = BTreeMap::new();
         for leaf in self.repository.leaves_up_to(tree, TreeLimit::SMALL)? {
-            let is_file = matches!(leaf.mode, EntryMode::Blob | EntryMode::BlobExecutable);
             let is_yaml = lossy(&leaf.path).ends_with(".yaml");
-            if is_file && let Some(blob) = self.blob(BlobId::of(leaf.id), is_yaml)? {
+            if leaf.is_file()
+                && let Some(blob) = self.blob(BlobId::of(leaf.id), is_yaml)?
+            {
                 let (mode, id) = (leaf.mode, blob.into());
                 edits.insert(leaf.path, Some(TreeEntry { mode, id }));
             }

@@ -97,14 +97,8 @@ pub fn record_applied(
 
 /// `None` for a deletion, a directory or a submodule.
 fn created_file(checkout: &Repository, change: &TreeChange) -> Option<CreatedFile> {
-    let is_file = |mode: EntryMode| {
-        matches!(
-            mode,
-            EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link
-        )
-    };
     let entry = change.new.as_ref();
-    let entry = entry.filter(|entry| is_file(entry.mode))?;
+    let entry = entry.filter(|entry| entry.is_file() || entry.mode == EntryMode::Link)?;
     let size = on_disk(checkout, &change.path)?;
     let id = BlobId::of(entry.id);
     Some(CreatedFile { id, size })
