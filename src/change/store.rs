@@ -123,22 +123,21 @@ impl ChangeStore<'_> {
         for leaf in self
             .repository
             .leaves(tree)?
-            .into_iter()
-            .filter(|leaf| matches!(leaf.mode, EntryMode::Blob | EntryMode::BlobExecutable))
+            .iter()
+            .filter(|it| it.is_file())
         {
-            if let Some(path) = std::str::from_utf8(&leaf.path)
-                .ok()
-                .filter(|path| DocumentKind::of(path).is_some())
-            {
-                // Before the content is read: a small pack can expand to gigabytes.
-                bytes += self.repository.blob_size(BlobId::of(leaf.id))?;
-                anyhow::ensure!(
-                    bytes <= MAX_DOCUMENTS,
-                    "the documents of `{id}` have more than {MAX_DOCUMENTS} bytes"
-                );
-                let text = self.repository.blob(BlobId::of(leaf.id))?;
-                documents.insert(path, String::from_utf8_lossy(&text));
-            }
+            let path = std::str::from_utf8(&leaf.path).ok();
+            let Some(path) = path.filter(|path| DocumentKind::of(path).is_some()) else {
+                continue;
+            };
+            // Before the content is read: a small pack can expand to gigabytes.
+            bytes += self.repository.blob_size(BlobId::of(leaf.id))?;
+            anyhow::ensure!(
+                bytes <= MAX_DOCUMENTS,
+                "the documents of `{id}` have more than {MAX_DOCUMENTS} bytes"
+            );
+            let text = self.repository.blob(BlobId::of(leaf.id))?;
+            documents.insert(path, String::from_utf8_lossy(&text));
         }
         Ok(Change {
             id: id.clone(),

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::exit::{self, ExitStatus};
-use super::failure::{Diagnosis, Malformed, Unfinished, classify, question};
+use super::failure::{Diagnosis, InvalidArgument, Unfinished, classify, question};
 use super::global::Global;
 use super::in_use::{self, describe_in_use};
 use crate::cli::failure::unreadable_rather_than_missing;
@@ -156,7 +156,11 @@ impl App {
         let session = session.map(SessionName::from_address).transpose()?;
         let pair = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
-            None => Err(Malformed(text.clone()).into()),
+            None => Err(InvalidArgument {
+                message: format!("`-c {text}`: write `key=value`"),
+                hint: None,
+            }
+            .into()),
         };
 
         Ok(ProjectOptions {

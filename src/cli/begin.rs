@@ -1,26 +1,36 @@
 //! Chooses the session for a request: the one in use, or a new one named after the request.
 
 use super::app::App;
+use crate::git::object::CommitId;
 use crate::project::{NoSession, Project};
 use crate::session::name::SessionName;
-use crate::workflow;
-use crate::workflow::lifecycle::hand_to_agent;
+use crate::workflow::lifecycle::{self, hand_to_agent};
 use crate::workflow::model::agents;
 
-/// Starts a session with the given or the configured agent.
+/// Starts a session with the given or the configured agent. Returns its first commit and the agent's
+/// name.
+pub(super) fn start_session(
+    app: &App,
+    project: &mut Project,
+    name: &SessionName,
+    agent: Option<&str>,
+) -> anyhow::Result<(CommitId, String)> {
+    let usual = project.settings.agent.clone();
+    let agent = agents::agent(project, agent.unwrap_or(&usual))?;
+    let mut user = app.user(project, false);
+    let transaction = project.enter("start", user.as_mut())?;
+    let commit = lifecycle::start_session(&transaction, project, name, &agent)?;
+    Ok((commit, agent.name))
+}
+
+/// Starts a session that runs at once.
 pub(super) fn begin_session(
     app: &App,
     project: &mut Project,
     name: &SessionName,
     agent: Option<&str>,
 ) -> anyhow::Result<()> {
-    let usual = project.settings.agent.clone();
-    let agent = agents::agent(project, agent.unwrap_or(&usual))?;
-    let mut user = app.user(project, false);
-    let transaction = project.enter("start", user.as_mut())?;
-    workflow::lifecycle::start_session(&transaction, project, name, &agent)?;
-    drop(transaction);
-
+    start_session(app, project, name, agent)?;
     app.note(&format!("Started session {name}."));
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::cli::app::choices;
 use crate::cli::run_nested;
 use crate::host::file::prefixed_temporary_dir;
 use crate::host::{clipboard, screen};
-use crate::project::Project;
+use crate::project::{Project, project_name};
 use crate::query::view::timeline::timeline;
 use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::session::name::SessionName;
@@ -90,7 +90,8 @@ fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
     actions.is_hidden = true;
     let paint = app.paint(screen::is_screen());
     let mut carry_out = |action| actions.carry_out(action);
-    Ok(browse(&source, &mut carry_out, &title(project), paint)?)
+    let title = format!("Sessions of {}", project_name(project));
+    Ok(browse(&source, &mut carry_out, &title, paint)?)
 }
 
 /// Runs the line-by-line browser.
@@ -112,12 +113,6 @@ fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
         Err(error) if has_left(&error) => Ok(()),
         read => read,
     }
-}
-
-fn title(project: &Project) -> String {
-    let dir = project.repository.workdir();
-    let name = dir.file_name().unwrap_or(dir.as_os_str());
-    format!("Sessions of {}", name.to_string_lossy())
 }
 
 const OVERLAP_QUESTION: &str = "Your edits overlap with the turns': keep (y)ours / take (t)heirs / write \

@@ -1,5 +1,7 @@
 //! `teddy context`: shows or changes the model's next input.
 
+use serde_json::json;
+
 use super::app::App;
 use super::{complete, number};
 use crate::project::Project;
@@ -92,7 +94,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
             let mut user = app.user(&project, false);
             let text = edit::make_context(&project, args.context_depth, user.as_mut())?;
             if app.global.json {
-                app.print_json(&serde_json::json!({ "input": text }))?
+                app.print_json(&json!({ "input": text }))?
             } else {
                 app.page_markdown(&project, text.as_bytes())?
             }
@@ -107,87 +109,73 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
 }
 
 fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> anyhow::Result<()> {
-    if edit == ListEdit::Remove && !entries.scope.is_given() {
-        return remove(app, project, entries);
-    }
     let resources = paths::entries(&project.repository, &app.dir()?, &entries.resources)?;
     let scope = entries.scope.scope();
-    let mut user = app.user(project, false);
-    let edited = edit::edit_context(project, scope, edit, &resources, user.as_mut())?;
-    report(app, edit, scope, &edited)
+    let edited = if edit == ListEdit::Remove && !entries.scope.is_given() {
+        remove(app, project, resources.iter().zip(&entries.resources))?
+    } else {
+        let mut user = app.user(project, false);
+        let edited = edit::edit_context(project, scope, edit, &resources, user.as_mut())?;
+        edited.into_iter().map(|row| (scope, row)).collect()
+    };
+
+    if !app.global.json {
+        let report = |(scope, row): &(ListScope, Edited)| report_entry(app, edit, *scope, row);
+        edited.iter().for_each(report);
+        return Ok(());
+    }
+    let changed = edited.iter().filter(|(_, row)| row.changed);
+    app.print_json(&match edit {
+        ListEdit::Add => {
+            let names: Vec<&String> = changed.map(|(_, row)| &row.name).collect();
+            json!({ "list": list_name(scope), "changed": names })
+        }
+        ListEdit::Remove => {
+            let row = |(scope, row): &(ListScope, Edited)| json!({ "list": list_name(*scope), "name": row.name });
+            json!({ "removed": changed.map(row).collect::<Vec<_>>() })
+        }
+    })
 }
 
 /// Removes entries from the list of the turn and that of the session. An entry is also found
 /// by its name in the list, as `list` prints it, from any directory.
-fn remove(app: &App, project: &Project, entries: &Entries) -> anyhow::Result<()> {
+fn remove<'a>(
+    app: &App,
+    project: &Project,
+    entries: impl Iterator<Item = (&'a String, &'a String)>,
+) -> anyhow::Result<Vec<(ListScope, Edited)>> {
     let mut user = app.user(project, false);
-    let typed = &entries.resources;
-    let resolved = paths::entries(&project.repository, &app.dir()?, typed)?;
-    let scopes = [ListScope::Session, ListScope::Turn];
-    let mut edited: Vec<(ListScope, Edited)> = Vec::new();
-    for (resolved, typed) in resolved.into_iter().zip(typed) {
-        let mut missing = None;
-        let before = edited.len();
-        for name in [resolved, typed.clone()] {
-            if edited.len() > before {
+    let mut edited = Vec::new();
+    for (resolved, typed) in entries {
+        let (mut removed, mut missing) = (Vec::new(), Vec::new());
+        for name in [resolved, typed] {
+            if !removed.is_empty() {
                 break;
             }
-            for scope in scopes {
-                let names = std::slice::from_ref(&name);
+            let names = std::slice::from_ref(name);
+            for scope in [ListScope::Session, ListScope::Turn] {
                 let rows =
                     edit::edit_context(project, scope, ListEdit::Remove, names, user.as_mut())?;
                 for row in rows {
                     match row.changed {
-                        true => edited.push((scope, row)),
-                        false => missing = missing.or(Some((scope, row))),
+                        true => removed.push((scope, row)),
+                        false => missing.push((scope, row)),
                     }
                 }
             }
         }
-        if edited.len() == before {
-            edited.extend(missing);
-        }
+        missing.truncate(usize::from(removed.is_empty()));
+        edited.extend(removed.into_iter().chain(missing));
     }
-
-    if app.global.json {
-        return app.print_json(&removed(edited.iter().map(|(scope, row)| (*scope, row))));
-    }
-    for (scope, row) in edited {
-        report(app, ListEdit::Remove, scope, &[row])?;
-    }
-    Ok(())
+    Ok(edited)
 }
 
-fn removed<'a>(edited: impl Iterator<Item = (ListScope, &'a Edited)>) -> serde_json::Value {
-    let removed = edited.filter(|(_, row)| row.changed);
-    let removed = removed.map(|(scope, row)| {
-        serde_json::json!({ "list": scope.title().to_lowercase(), "name": row.name })
-    });
-    serde_json::json!({ "removed": removed.collect::<Vec<_>>() })
+fn list_name(scope: ListScope) -> String {
+    scope.title().to_lowercase()
 }
 
-fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> anyhow::Result<()> {
-    let list = scope.title().to_lowercase();
-
-    if app.global.json && edit == ListEdit::Remove {
-        return app.print_json(&removed(edited.iter().map(|row| (scope, row))));
-    }
-    if app.global.json {
-        let changed: Vec<&str> = edited
-            .iter()
-            .filter(|entry| entry.changed)
-            .map(|entry| entry.name.as_str())
-            .collect();
-        return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
-    }
-
-    for entry in edited {
-        report_entry(app, edit, &list, entry);
-    }
-    Ok(())
-}
-
-fn report_entry(app: &App, edit: ListEdit, list: &str, entry: &Edited) {
+fn report_entry(app: &App, edit: ListEdit, scope: ListScope, entry: &Edited) {
+    let list = list_name(scope);
     let name = sanitize_line(&entry.name);
     let near = entry.near.as_deref().map_or_else(String::new, |near| {
         format!("; did you mean `{}`?", sanitize_line(near))
@@ -232,8 +220,7 @@ fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
 
     edit::write_context(project, scope, &before, &text, user.as_mut())?;
     if app.global.json {
-        let list = scope.title().to_lowercase();
-        return app.print_json(&serde_json::json!({ "list": list, "text": text }));
+        return app.print_json(&json!({ "list": list_name(scope), "text": text }));
     }
 
     app.note("Saved.");
@@ -249,8 +236,8 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             .resources
             .iter()
             .map(|item| {
-                let scope = item.scope.title().to_lowercase();
-                serde_json::json!({ "resource": item.resource, "scope": scope, "tokens": item.tokens, "missing": item.body == ResourceBody::Missing })
+                let scope = list_name(item.scope);
+                json!({ "resource": item.resource, "scope": scope, "tokens": item.tokens, "missing": item.body == ResourceBody::Missing })
             })
             .collect();
         return app.print_json(&rows);
@@ -266,10 +253,7 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             ResourceBody::TooLarge { .. } => "  (too large)".to_owned(),
             ResourceBody::Failed(why) => format!("  ({})", sanitize_line(why)),
         };
-        let (scope, name) = (
-            item.scope.title().to_lowercase(),
-            sanitize_line(&item.resource),
-        );
+        let (scope, name) = (list_name(item.scope), sanitize_line(&item.resource));
         text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", item.tokens));
     }
 

@@ -149,25 +149,16 @@ fn patch(
 }
 
 fn read_content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
-    match entry {
-        Some(TreeEntry {
-            mode: EntryMode::Commit,
-            id,
-        }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
-        Some(TreeEntry {
-            mode: EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link,
-            id,
-        }) => {
+    let Some(TreeEntry { mode, id }) = entry else {
+        return Ok(None);
+    };
+    Ok(match mode {
+        EntryMode::Tree => None,
+        EntryMode::Commit => Some(format!("repository at {id}\n").into_bytes()),
+        EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link => {
             let bytes = read::small_blob(&project.repository, BlobId::of(*id))?;
             // A file too large for a diff is shown like a binary file.
-            Ok(Some(
-                bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()),
-            ))
+            Some(bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()))
         }
-        Some(TreeEntry {
-            mode: EntryMode::Tree,
-            ..
-        })
-        | None => Ok(None),
-    }
+    })
 }

@@ -38,32 +38,17 @@ use crate::workflow::plan::NotAPlan;
 use crate::workflow::push::error::PushError;
 use crate::workflow::user::NobodyToAsk;
 
-/// An invalid `-c` argument.
-#[derive(Debug, thiserror::Error)]
-#[error("`-c {0}`: write `key=value`")]
-pub(super) struct Malformed(pub String);
-
-#[derive(Debug, thiserror::Error)]
-#[error("`{pattern}` is {problem}: {why}")]
-pub(super) struct InvalidPattern {
-    pub pattern: String,
-    /// What it fails to be, such as "not a regular expression".
-    pub problem: &'static str,
-    pub why: String,
-    pub hint: Option<&'static str>,
-}
-
 /// An invalid word on the command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct InvalidArgument {
-    message: String,
-    hint: String,
+    pub message: String,
+    pub hint: Option<String>,
 }
 
 impl InvalidArgument {
     pub(super) fn error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        let (message, hint) = (message.into(), hint.into());
+        let (message, hint) = (message.into(), Some(hint.into()));
         InvalidArgument { message, hint }.into()
     }
 }
@@ -72,10 +57,6 @@ impl InvalidArgument {
 #[derive(Debug, thiserror::Error)]
 #[error("the program `{0}` was not found, so nothing ran and no turn is recorded")]
 pub(super) struct ProgramNotFound(pub String);
-
-#[derive(Debug, thiserror::Error)]
-#[error("the file is read-only")]
-pub(super) struct ReadOnly;
 
 /// A command that failed after producing output. With `--json`, output and error become one value.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +84,8 @@ pub(super) struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(super) fn of(kind: FailureKind, hint: Option<String>) -> Diagnosis {
+    pub(super) fn of(kind: FailureKind, hint: impl Into<Option<String>>) -> Diagnosis {
+        let hint = hint.into();
         Diagnosis { kind, hint }
     }
 
@@ -164,78 +146,59 @@ pub(super) fn classify(error: &anyhow::Error) -> Diagnosis {
 
 /// Classifies errors of the command line.
 fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
-        let hint = format!("`teddy branch {turn} <name>` starts a session at that turn");
-        return Some(Diagnosis::usage(Some(hint)));
-    }
-
-    if let Some(NotOwn(session)) = cause.downcast_ref() {
-        let hint = format!(
+    let hint = if let Some(InvalidArgument { hint, .. }) = cause.downcast_ref() {
+        hint.clone()
+    } else if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
+        Some(format!(
+            "`teddy branch {turn} <name>` starts a session at that turn"
+        ))
+    } else if let Some(NotOwn(session)) = cause.downcast_ref() {
+        Some(format!(
             "`teddy branch {session}:@ <name>` continues from it, if its files were pushed"
-        );
-        return Some(Diagnosis::usage(Some(hint)));
-    }
-
-    if let Some(InvalidArgument { hint, .. }) = cause.downcast_ref() {
-        return Some(Diagnosis::usage(Some(hint.clone())));
-    }
-
-    if cause.is::<ProgramNotFound>() {
-        let hint = Some(PROGRAMS.to_owned());
-        return Some(Diagnosis::of(FailureKind::ProgramNotFound, hint));
-    }
-
-    if cause.is::<EmptyPath>() {
-        let hint = "`.` names the directory that you are in";
-        return Some(Diagnosis::usage(Some(hint.to_owned())));
-    }
-
-    let is_usage = cause.is::<NameError>()
-        || cause.is::<IdError>()
-        || cause.is::<Malformed>()
-        || cause.is::<InvalidPattern>()
-        || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
-    let suggestion = || cause.downcast_ref().and_then(ConfigError::suggestion);
-    let pattern = cause.downcast_ref::<InvalidPattern>();
-    let hint = pattern.and_then(|pattern| pattern.hint).map(str::to_owned);
-    is_usage.then(|| Diagnosis::usage(hint.or_else(suggestion)))
+        ))
+    } else if cause.is::<EmptyPath>() {
+        Some("`.` names the directory that you are in".to_owned())
+    } else if let Some(error) = cause
+        .downcast_ref()
+        .filter(|it| ConfigError::is_of_call(it))
+    {
+        ConfigError::suggestion(error)
+    } else if cause.is::<NameError>() || cause.is::<IdError>() {
+        None
+    } else {
+        return None;
+    };
+    Some(Diagnosis::usage(hint))
 }
 
 /// Classifies errors about waiting: for another process, or for the user.
 fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if let Some(LockError::Busy { holder }) = cause.downcast_ref() {
-        let hint = match stopped_process(holder) {
-            Some(process) => format!(
-                "it is stopped; `fg` in its terminal or `kill -CONT {process}` continues it"
-            ),
-            None if holder.contains(REVIEWED) => {
-                format!("decide in the review there, or {WAIT}")
-            }
-            None => WAIT.to_owned(),
-        };
-        return Some(Diagnosis::of(FailureKind::Busy, Some(hint)));
-    }
-
-    if let Some(LockError::Interrupted) = cause.downcast_ref() {
-        return Some(Diagnosis::interrupted());
-    }
-
-    let (kind, hint) = if cause.is::<Unanswered>() {
-        (FailureKind::Unanswered, ANSWER.to_owned())
-    } else if cause.is::<Unapproved>() {
-        (FailureKind::Unapproved, "`-y` approves it".to_owned())
-    } else if let Some(NobodyToAsk { hint, .. }) = cause.downcast_ref() {
-        (FailureKind::NobodyToAsk, hint.clone())
-    } else {
-        match cause.downcast_ref()? {
-            error @ MoveError::Moved { .. } => (FailureKind::Moved, error.hint()?),
-            MoveError::Store(_) => return None,
+    let (kind, hint) = match cause.downcast_ref() {
+        Some(LockError::Busy { holder }) => {
+            let hint = match stopped_process(holder) {
+                Some(process) => format!(
+                    "it is stopped; `fg` in its terminal or `kill -CONT {process}` continues it"
+                ),
+                None if holder.contains(REVIEWED) => {
+                    format!("decide in the review there, or {WAIT}")
+                }
+                None => WAIT.to_owned(),
+            };
+            (FailureKind::Busy, hint)
         }
+        Some(LockError::Interrupted) => return Some(Diagnosis::interrupted()),
+        _ if cause.is::<Unanswered>() => (FailureKind::Unanswered, ANSWER.to_owned()),
+        _ if cause.is::<Unapproved>() => (FailureKind::Unapproved, "`-y` approves it".to_owned()),
+        _ => match (cause.downcast_ref(), cause.downcast_ref()) {
+            (Some(NobodyToAsk { hint, .. }), _) => (FailureKind::NobodyToAsk, hint.clone()),
+            (_, Some(error @ MoveError::Moved { .. })) => (FailureKind::Moved, error.hint()?),
+            _ => return None,
+        },
     };
-    Some(Diagnosis::of(kind, Some(hint)))
+    Some(Diagnosis::of(kind, hint))
 }
 
-/// Classifies errors about missing or existing sessions and turns.
+/// Classifies errors about missing or existing sessions and turns, and about what runs in them.
 fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let (kind, hint) = if let Some(NoSession { can_start }) = cause.downcast_ref() {
         let hint = match can_start {
@@ -258,29 +221,24 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     } else if cause.is::<NotAPlan>() {
         let hint = "`--from` takes a file with a model's answer; `teddy execute` runs the plan that is waiting";
         (FailureKind::NotAPlan, hint.to_owned())
+    } else if cause.is::<ProgramNotFound>() {
+        (FailureKind::ProgramNotFound, PROGRAMS.to_owned())
     } else {
-        let error: &StoreError = cause.downcast_ref()?;
-        (store_failure(error), store_hint(error))
+        store_failure(cause.downcast_ref()?)
     };
-    Some(Diagnosis::of(kind, Some(hint)))
+    Some(Diagnosis::of(kind, hint))
 }
 
-fn store_failure(error: &StoreError) -> FailureKind {
-    match error {
-        StoreError::NoSession { .. } => FailureKind::SessionNotFound,
-        StoreError::Taken(_) => FailureKind::SessionTaken,
-        StoreError::NoTurn { .. } | StoreError::NoDraft(_) => FailureKind::TurnNotFound,
-        StoreError::InProgress { .. } => FailureKind::TurnInProgress,
-    }
-}
-
-fn store_hint(error: &StoreError) -> String {
+fn store_failure(error: &StoreError) -> (FailureKind, String) {
     match error {
         StoreError::NoSession {
             fetched: Some(fetched),
             ..
-        } => format!(
-            "it was fetched as `{fetched}`, which can be shown; `teddy switch {fetched}` makes it yours"
+        } => (
+            FailureKind::SessionNotFound,
+            format!(
+                "it was fetched as `{fetched}`, which can be shown; `teddy switch {fetched}` makes it yours"
+            ),
         ),
         StoreError::NoSession { name, near, .. } => {
             let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
@@ -288,38 +246,50 @@ fn store_hint(error: &StoreError) -> String {
                 None => "`teddy sessions` lists the sessions",
                 Some(_) => "`teddy sessions -r` lists those of remotes, as they were last fetched",
             };
-            near.unwrap_or_default() + hint
+            let hint = near.unwrap_or_default() + hint;
+            (FailureKind::SessionNotFound, hint)
         }
-        StoreError::Taken(name) => {
-            format!("`teddy switch {name}` continues it; or choose another name")
-        }
+        StoreError::Taken(name) => (
+            FailureKind::SessionTaken,
+            format!("`teddy switch {name}` continues it; or choose another name"),
+        ),
         StoreError::NoTurn {
             turn,
             has_session: true,
             ..
-        } => format!("`{turn}:@` is the newest turn of session `{turn}`"),
-        StoreError::NoTurn { .. } => "`teddy log` lists the turns".to_owned(),
-        StoreError::NoDraft(_) => "`teddy plan -m <message>` begins one".to_owned(),
-        StoreError::InProgress { .. } => {
-            "`teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it".to_owned()
-        }
+        } => (
+            FailureKind::TurnNotFound,
+            format!("`{turn}:@` is the newest turn of session `{turn}`"),
+        ),
+        StoreError::NoTurn { .. } => (
+            FailureKind::TurnNotFound,
+            "`teddy log` lists the turns".to_owned(),
+        ),
+        StoreError::NoDraft(_) => (
+            FailureKind::TurnNotFound,
+            "`teddy plan -m <message>` begins one".to_owned(),
+        ),
+        StoreError::InProgress { .. } => (
+            FailureKind::TurnInProgress,
+            "`teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it".to_owned(),
+        ),
     }
 }
 
 /// Classifies an error of one type, which has its own hint.
-fn by_hint<E: Error + 'static>(
+fn by_hint<E: Error + 'static, H: Into<Option<String>>>(
     cause: &(dyn Error + 'static),
     kind: FailureKind,
-    hint: fn(&E) -> String,
+    hint: fn(&E) -> H,
 ) -> Option<Diagnosis> {
     let error = cause.downcast_ref()?;
-    Some(Diagnosis::of(kind, Some(hint(error))))
+    Some(Diagnosis::of(kind, hint(error)))
 }
 
 /// Classifies errors of landing and signing.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(obstacle @ Obstacle::BadName(_)) = cause.downcast_ref() {
-        return Some(Diagnosis::usage(Some(obstacle.hint())));
+        return Some(Diagnosis::of(FailureKind::Usage, obstacle.hint()));
     }
 
     let by_type = by_hint(cause, FailureKind::CommitRefused, CommitRefused::hint)
@@ -340,12 +310,12 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         LandError::NotInEffect(_) | LandError::NotInFiles(_) | LandError::Marked(_) => {
             FailureKind::CannotLand
         }
-        LandError::Range(_) => return Some(Diagnosis::usage(Some(error.hint()))),
+        LandError::Range(_) => FailureKind::Usage,
         LandError::Session(_) => FailureKind::TurnNotFound,
         LandError::EmptyMessage => FailureKind::Failed,
         LandError::Trailer(_) => FailureKind::Configuration,
     };
-    Some(Diagnosis::of(kind, Some(error.hint())))
+    Some(Diagnosis::of(kind, error.hint()))
 }
 
 /// Classifies errors of the repository, its settings, objects and files.
@@ -359,31 +329,24 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             }
             _ => FailureKind::UnfitRepository,
         };
-        return Some(Diagnosis::of(kind, Some(error.hint())));
+        return Some(Diagnosis::of(kind, error.hint()));
     }
 
-    if let Some(error) = cause.downcast_ref::<SetupFailed>() {
-        return Some(Diagnosis::of(FailureKind::SetupFailed, error.hint()));
-    }
+    let hint = |error: &HintedError| error.hint.clone();
+    by_hint(cause, FailureKind::SetupFailed, SetupFailed::hint)
+        .or_else(|| by_hint(cause, FailureKind::Failed, unfit_hint))
+        .or_else(|| by_hint(cause, FailureKind::DamagedRepository, DamagedTable::hint))
+        .or_else(|| by_hint(cause, FailureKind::Failed, RefsLocked::hint))
+        .or_else(|| by_hint(cause, FailureKind::Failed, hint))
+        .or_else(|| by_hint(cause, FailureKind::Configuration, ConfigError::hint))
+        .or_else(|| by_hint(cause, FailureKind::SnapshotTooLarge, OverBudget::hint))
+        .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent_hint))
+        .or_else(|| by_hint(cause, FailureKind::Failed, MissingObject::hint))
+        .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
+}
 
-    let read_only =
-        |_: &ReadOnly| "`teddy preprocess - < <file>` prints the repaired plan".to_owned();
-    by_hint(cause, FailureKind::Failed, |error: &Unfit| {
-        error.hint().to_owned()
-    })
-    .or_else(|| by_hint(cause, FailureKind::Failed, read_only))
-    .or_else(|| by_hint(cause, FailureKind::DamagedRepository, DamagedTable::hint))
-    .or_else(|| by_hint(cause, FailureKind::Failed, RefsLocked::hint))
-    .or_else(|| {
-        by_hint(cause, FailureKind::Failed, |error: &HintedError| {
-            error.hint.clone()
-        })
-    })
-    .or_else(|| by_hint(cause, FailureKind::Configuration, ConfigError::hint))
-    .or_else(|| by_hint(cause, FailureKind::SnapshotTooLarge, OverBudget::hint))
-    .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent_hint))
-    .or_else(|| by_hint(cause, FailureKind::Failed, MissingObject::hint))
-    .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
+fn unfit_hint(error: &Unfit) -> String {
+    error.hint().to_owned()
 }
 
 fn agent_hint(error: &UnknownAgent) -> String {
@@ -409,20 +372,19 @@ fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         ChangeError::Invalid { .. } => FailureKind::Invalid,
         ChangeError::OpenTasks { .. } => FailureKind::OpenTasks,
     };
-    Some(Diagnosis::of(kind, Some(error.hint())))
+    Some(Diagnosis::of(kind, error.hint()))
 }
 
-/// Returns message and classification of a command line that clap rejects.
-pub(super) fn misread(error: &clap::Error, help: &str) -> (String, Diagnosis) {
+/// Returns message and hint of a command line that clap rejects.
+pub(super) fn misread(error: &clap::Error, help: &str) -> InvalidArgument {
     if matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let hint = "`teddy --help` lists the commands".to_owned();
-        return (
-            "a command is missing".to_owned(),
-            Diagnosis::usage(Some(hint)),
-        );
+        return InvalidArgument {
+            message: "a command is missing".to_owned(),
+            hint: Some("`teddy --help` lists the commands".to_owned()),
+        };
     }
 
     let text = error.render().to_string();
@@ -437,19 +399,18 @@ pub(super) fn misread(error: &clap::Error, help: &str) -> (String, Diagnosis) {
         .map(|part| part.trim_start_matches("tip: ").to_owned())
         .collect();
     hints.push(help.to_owned());
-    (message, Diagnosis::usage(Some(hints.join("; "))))
+    InvalidArgument {
+        message,
+        hint: Some(hints.join("; ")),
+    }
 }
 
 fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if let Some(missing) = cause.downcast_ref::<NoModel>() {
-        return Some(Diagnosis::of(
-            FailureKind::NoModel,
-            Some(missing.hint().to_owned()),
-        ));
-    }
-
-    let error: &ModelError = cause.downcast_ref()?;
-    Some(Diagnosis::of(model_failure(error), Some(error.remedy())))
+    let hint = |missing: &NoModel| missing.hint().to_owned();
+    by_hint(cause, FailureKind::NoModel, hint).or_else(|| {
+        let error: &ModelError = cause.downcast_ref()?;
+        Some(Diagnosis::of(model_failure(error), error.remedy()))
+    })
 }
 
 fn model_failure(error: &ModelError) -> FailureKind {
@@ -495,7 +456,7 @@ fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             PushError::Findings { .. } => FailureKind::Findings,
             _ => FailureKind::NotSent,
         };
-        return Some(Diagnosis::of(kind, Some(error.hint())));
+        return Some(Diagnosis::of(kind, error.hint()));
     }
 
     let error: &RemoteError = cause.downcast_ref()?;

@@ -1,11 +1,12 @@
 //! `teddy find`: searches all recorded turns.
 
 use clap::ValueHint;
+use clap::builder::PossibleValue;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::exit::{self, ExitStatus};
-use super::failure::InvalidPattern;
+use super::failure::InvalidArgument;
 use super::number;
 use crate::project::Project;
 use crate::query::find::{LinePattern, Match, Query, TurnPart, find};
@@ -29,7 +30,7 @@ pub(super) struct Args {
     pattern: String,
     /// Where to look; repeat it for several places [default: request, plan, report and output]
     #[arg(long = "in", value_name = "PART")]
-    parts: Vec<SearchIn>,
+    parts: Vec<TurnPart>,
     /// Only files whose name matches this pattern: paths of code, names of artifacts
     #[arg(long, value_name = "GLOB", value_hint = ValueHint::FilePath)]
     path: Option<String>,
@@ -44,33 +45,28 @@ pub(super) struct Args {
     max_count: Option<usize>,
 }
 
-/// Where to look.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum SearchIn {
-    /// What you asked for, and said about a declined plan
-    Request,
-    /// The plan: as answered, as proposed, and as it ran
-    Plan,
-    /// The report, with the diffs that it names
-    Report,
-    /// The output of commands
-    Output,
-    /// What the model got: files, prompts, web pages
-    Input,
-    /// The files that the turn changed, as they were after it
-    Code,
-}
+impl clap::ValueEnum for TurnPart {
+    fn value_variants<'a>() -> &'a [TurnPart] {
+        use TurnPart::{Code, Input, Output, Plan, Report, Request};
+        &[Request, Plan, Report, Output, Input, Code]
+    }
 
-impl From<SearchIn> for TurnPart {
-    fn from(part: SearchIn) -> TurnPart {
-        match part {
-            SearchIn::Request => TurnPart::Request,
-            SearchIn::Plan => TurnPart::Plan,
-            SearchIn::Report => TurnPart::Report,
-            SearchIn::Output => TurnPart::Output,
-            SearchIn::Input => TurnPart::Input,
-            SearchIn::Code => TurnPart::Code,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            TurnPart::Request => (
+                "request",
+                "What you asked for, and said about a declined plan",
+            ),
+            TurnPart::Plan => ("plan", "The plan: as answered, as proposed, and as it ran"),
+            TurnPart::Report => ("report", "The report, with the diffs that it names"),
+            TurnPart::Output => ("output", "The output of commands"),
+            TurnPart::Input => ("input", "What the model got: files, prompts, web pages"),
+            TurnPart::Code => (
+                "code",
+                "The files that the turn changed, as they were after it",
+            ),
+        };
+        Some(PossibleValue::new(name).help(help))
     }
 }
 
@@ -91,13 +87,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let pattern =
         LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings).map_err(|why| {
-            InvalidPattern {
-                hint: Some("`-F` searches for it literally"),
+            InvalidArgument {
+                hint: Some("`-F` searches for it literally".to_owned()),
                 ..invalid_pattern(&args.pattern, "not a regular expression", why)
             }
         })?;
     let parts = match (args.parts.is_empty(), &args.path) {
-        (false, _) => args.parts.into_iter().map(TurnPart::from).collect(),
+        (false, _) => args.parts,
         (true, Some(_)) => vec![TurnPart::Code],
         (true, None) => TurnPart::DEFAULT.to_vec(),
     };
@@ -140,14 +136,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     Ok(exit::success_if(!results.matches.is_empty()))
 }
 
-fn invalid_pattern(pattern: &str, problem: &'static str, why: impl ToString) -> InvalidPattern {
+fn invalid_pattern(pattern: &str, problem: &str, why: impl ToString) -> InvalidArgument {
     // A regex error spans several lines; the last one states the problem.
     let why = why.to_string();
     let last = why.lines().last().unwrap_or_default();
-    InvalidPattern {
-        pattern: pattern.to_owned(),
-        problem,
-        why: last.strip_prefix("error: ").unwrap_or(last).to_owned(),
+    let why = last.strip_prefix("error: ").unwrap_or(last);
+    InvalidArgument {
+        message: format!("`{pattern}` is {problem}: {why}"),
         hint: None,
     }
 }

@@ -1,11 +1,10 @@
 //! `teddy new`: starts a session.
 
 use super::app::App;
+use super::begin::start_session;
 use super::complete;
 use crate::project::Project;
 use crate::session::name::SessionName;
-use crate::workflow;
-use crate::workflow::model::agents;
 
 /// Start a session, as `start --no-run` does
 ///
@@ -34,20 +33,13 @@ pub(super) fn start(
     name: &SessionName,
     agent: Option<&str>,
 ) -> anyhow::Result<()> {
-    let usual = project.settings.agent.clone();
-    let agent = agents::agent(project, agent.unwrap_or(&usual))?;
-    let mut user = app.user(project, false);
-    let transaction = project.enter("new", user.as_mut())?;
-    let commit = workflow::lifecycle::start_session(&transaction, project, name, &agent)?;
-
-    drop(transaction);
+    let (commit, agent) = start_session(app, project, name, agent)?;
     if app.global.json {
-        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent.name }))?;
+        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent }))?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
         app.note(&format!(
-            "Started session {name} with the agent {}. Next: teddy plan '...'",
-            agent.name
+            "Started session {name} with the agent {agent}. Next: teddy plan '...'"
         ));
     }
 

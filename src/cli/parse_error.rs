@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exit::{self, ExitStatus};
 use super::expand::first_word;
+use super::failure::InvalidArgument;
 use super::{COMMANDS, app, failure, parser, version};
 use crate::host::output;
 use crate::text::near::nearest;
@@ -36,18 +37,17 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
     }
 
     match &mistyped {
-        Some(Mistyped { message, hint }) => {
+        Some(InvalidArgument { message, hint }) => {
+            let hint = hint.as_deref().unwrap_or_default();
             app::eprint(&format!("error: {message}\nhint: {hint}"));
         }
         None => app::eprint(with_hint(&error, line).trim_end_matches('\n')),
     }
 
     if is_json {
-        let (message, diagnosis) = match mistyped {
-            Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
-            None => failure::misread(&error, &help_hint(&error, line)),
-        };
-        let value = diagnosis.to_json(&message, serde_json::Value::Null);
+        let misread = || failure::misread(&error, &help_hint(&error, line));
+        let InvalidArgument { message, hint } = mistyped.unwrap_or_else(misread);
+        let value = failure::Diagnosis::usage(hint).to_json(&message, serde_json::Value::Null);
         let _ = app::json_text(&value).map(output::write_stdout);
     }
 
@@ -187,20 +187,13 @@ fn other_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
     OTHER_TOOLS.lines().filter_map(|line| line.split_once(": "))
 }
 
-/// An unknown command.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mistyped {
-    pub message: String,
-    pub hint: String,
-}
-
 /// Returns the error for a command line that names an unknown command; `None` if something else is
 /// wrong.
-pub(super) fn unknown_command(
+fn unknown_command(
     error: &clap::Error,
     line: &[OsString],
     names: &[&'static str],
-) -> Option<Mistyped> {
+) -> Option<InvalidArgument> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
@@ -211,30 +204,32 @@ pub(super) fn unknown_command(
         .skip(1)
         .take_while(|part| *part != word.as_str());
     let is_below = before.any(|part| names.iter().any(|name| part == name));
-    let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
+    if error.kind() != ErrorKind::InvalidSubcommand || is_below {
+        return None;
+    }
+
     let is_help = line.get(1).is_some_and(|first| first == "help");
-    let message = unquoted_message(line, word).filter(|_| !is_help);
-    is_ours.then(|| match suggest_command(word, names.iter().copied()) {
-        suggestion if message.is_some() => {
-            let message = shell_word(message.unwrap_or_default());
+    let suggestion = suggest_command(word, names.iter().copied());
+    let hint = match unquoted_message(line, word).filter(|_| !is_help) {
+        Some(message) => {
+            let message = shell_word(message);
             let quotes =
                 format!("a message of several words needs quotes, as in `teddy {message}`");
-            let hint = match suggestion.hint {
+            match suggestion {
                 near if near.starts_with("did you mean") => format!("{near} Otherwise, {quotes}"),
                 usual if usual.contains("needs quotes") => quotes,
                 elsewhere => format!("{quotes}; {elsewhere}"),
-            };
-            Mistyped {
-                message: suggestion.message,
-                hint,
             }
         }
         // Text after `help` is never a message for the model.
-        suggestion if is_help && suggestion.hint.contains("needs quotes") => Mistyped {
-            hint: "`teddy --help` lists the commands".to_owned(),
-            ..suggestion
-        },
-        suggestion => suggestion,
+        None if is_help && suggestion.contains("needs quotes") => {
+            "`teddy --help` lists the commands".to_owned()
+        }
+        None => suggestion,
+    };
+    Some(InvalidArgument {
+        message: format!("there is no command `{}`", sanitize_line(word)),
+        hint: Some(hint),
     })
 }
 
@@ -246,7 +241,7 @@ fn unquoted_message(line: &[OsString], word: &str) -> Option<String> {
     is_message.then(|| words.join(" "))
 }
 
-fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
+fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let lower = word.to_lowercase();
     let elsewhere = other_tools()
         .find(|(keywords, _)| keywords.split(' ').any(|keyword| keyword == lower))
@@ -266,10 +261,7 @@ fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> 
     let usual = || {
         "`teddy --help` lists the commands; a message of several words needs quotes, as in `teddy \"add a form\"`".to_owned()
     };
-    Mistyped {
-        message: format!("there is no command `{}`", sanitize_line(word)),
-        hint: elsewhere.or_else(near).unwrap_or_else(usual),
-    }
+    elsewhere.or_else(near).unwrap_or_else(usual)
 }
 
 #[cfg(test)]
@@ -279,7 +271,7 @@ mod tests {
     /// Compares the hint for a word if these commands exist.
     fn check(word: &str, expected: &str) {
         let names = ["execute", "resume", "undo", "log", "land"];
-        let hint = suggest_command(word, names).hint;
+        let hint = suggest_command(word, names);
         assert!(hint.contains(expected), "{word}: {hint}");
     }
 

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::app::App;
 use super::exit::{self, ExitStatus};
-use super::failure::{ReadOnly, Unfinished};
+use super::failure::Unfinished;
 use super::source;
 use crate::host::clipboard::Copied;
 use crate::host::{clipboard, file};
@@ -137,7 +137,10 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let path = path.canonicalize()?;
     let permissions = path.metadata()?.permissions();
     // Renaming would replace even a read-only file.
-    anyhow::ensure!(!permissions.readonly(), ReadOnly);
+    if permissions.readonly() {
+        let hint = "`teddy preprocess - < <file>` prints the repaired plan";
+        return Err(error_with_hint("the file is read-only", hint));
+    }
     file::write_atomic(&path, bytes)?;
     Ok(std::fs::set_permissions(&path, permissions)?)
 }

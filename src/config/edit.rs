@@ -8,6 +8,7 @@ use serde_yaml::{Mapping, Value};
 
 use super::layer::Layer;
 use super::settings::{ModelSettings, Price};
+use super::unknown::insert_at;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewModel {
@@ -96,21 +97,11 @@ impl NewModel {
     }
 
     fn expected_values(&self, mut values: Mapping) -> Mapping {
-        let key = |name: &str| Value::String(name.to_owned());
-        values.insert(key("model"), key(&self.model));
-        let Some(settings) = &self.entry else {
-            return values;
-        };
-
-        let entry = serde_yaml::from_str(&flow(settings)).unwrap_or_default();
-        let models = values.entry(key("models")).or_insert(Value::Null);
-        if models.is_null() {
-            *models = Value::Mapping(Mapping::new());
+        insert_at(&mut values, &["model"], self.model.as_str().into());
+        if let Some(settings) = &self.entry {
+            let entry = serde_yaml::from_str(&flow(settings)).unwrap_or_default();
+            insert_at(&mut values, &["models", &self.model], entry);
         }
-        if let Value::Mapping(models) = models {
-            models.insert(key(&self.model), entry);
-        }
-
         values
     }
 }

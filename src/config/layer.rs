@@ -10,7 +10,7 @@ use serde_yaml::{Mapping, Value};
 
 use super::error::{ConfigError, GIT};
 use super::settings::Settings;
-use super::unknown;
+use super::unknown::{self, insert_at, nested};
 use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
@@ -60,13 +60,14 @@ pub struct Layer {
 impl Layer {
     /// A missing file is an empty layer.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
+        let origin = path.display().to_string();
         // `TEDDY_CONFIG=/dev/null` turns a file off, but `read_regular_text` rejects devices.
         if is_null_device(path) {
-            return Layer::parse(&path.display().to_string(), "");
+            return Layer::parse(&origin, "");
         }
 
         match read_regular_text(path, MAX_BYTES) {
-            Ok(text) => Layer::parse(&path.display().to_string(), &text),
+            Ok(text) => Layer::parse(&origin, &text),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -75,10 +76,7 @@ impl Layer {
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
-                Ok(Layer {
-                    origin: path.display().to_string(),
-                    ..Layer::default()
-                })
+                Layer::parse(&origin, "")
             }
             Err(error) => Err(ConfigError::Read(error)),
         }
@@ -91,19 +89,17 @@ impl Layer {
         };
         // Before parsing: deep nesting can keep the parser busy for minutes.
         guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
-        match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
-            Value::Null => Ok(Layer {
-                origin: origin.to_owned(),
-                ..Layer::default()
-            }),
-            Value::Mapping(values) => Ok(Layer {
-                origin: origin.to_owned(),
-                values,
-                text: text.to_owned(),
-                ..Layer::default()
-            }),
-            _ => Err(wrong("must be a mapping of settings".to_owned())),
-        }
+        let values = match serde_yaml::from_str(text).map_err(|e| wrong(e.to_string()))? {
+            Value::Null => Mapping::new(),
+            Value::Mapping(values) => values,
+            _ => return Err(wrong("must be a mapping of settings".to_owned())),
+        };
+        Ok(Layer {
+            origin: origin.to_owned(),
+            values,
+            text: text.to_owned(),
+            ..Layer::default()
+        })
     }
 
     /// Dotted names and YAML values, as given with `-c`.
@@ -206,10 +202,14 @@ impl Layer {
 
     /// Returns whether a value is a mapping with a key that is not a string, such as `{1: a}`.
     fn has_odd_key(&self, path: &[String]) -> bool {
-        let whole = Value::Mapping(self.values.clone());
-        let value = path.iter().try_fold(&whole, |value, key| value.get(key));
-        let mapping = value.and_then(Value::as_mapping);
-        mapping.is_some_and(|mapping| mapping.keys().any(|key| !key.is_string()))
+        matches!(self.value_at(path), Some(Value::Mapping(mapping))
+            if mapping.keys().any(|key| !key.is_string()))
+    }
+
+    fn value_at(&self, path: &[String]) -> Option<&Value> {
+        let (first, path) = path.split_first()?;
+        let mut keys = path.iter();
+        keys.try_fold(self.values.get(first)?, |value, key| value.get(key))
     }
 
     /// serde names the variants of an enum only if the value is a text.
@@ -217,10 +217,8 @@ impl Layer {
         let Some((actual, _)) = message.split_once(", expected a Value::Tagged enum") else {
             return message;
         };
-        let whole = Value::Mapping(self.values.clone());
-        let value = path.iter().try_fold(&whole, |value, key| value.get(key));
         let text = Value::String(String::new());
-        let text = match value {
+        let text = match self.value_at(path) {
             Some(Value::Sequence(_)) => Value::Sequence(vec![text]),
             _ => text,
         };
@@ -347,10 +345,10 @@ impl<'de> Visitor<'de> for ValueAt<'_> {
 
 /// The error of a setting without the others.
 fn error_of(path: &[String], value: &Value) -> Option<String> {
-    let mut alone = Mapping::new();
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    insert_at(&mut alone, &path, value.clone());
-    settings(&alone).err().map(|error| error.to_string())
+    settings(&nested(&path, value.clone()))
+        .err()
+        .map(|error| error.to_string())
 }
 
 fn settings(values: &Mapping) -> Result<Settings, serde_yaml::Error> {
@@ -367,27 +365,6 @@ pub(super) fn overlay(base: &mut Mapping, above: &Mapping) {
                 base.insert(key.clone(), value.clone());
             }
         }
-    }
-}
-
-/// Creates mappings as needed, replacing other values.
-pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
-    let [first, tail @ ..] = path else { return };
-    let key = Value::String((*first).to_owned());
-    if tail.is_empty() {
-        into.insert(key, value);
-        return;
-    }
-
-    let inner = into
-        .entry(key)
-        .or_insert_with(|| Value::Mapping(Mapping::new()));
-    if !inner.is_mapping() {
-        *inner = Value::Mapping(Mapping::new());
-    }
-
-    if let Value::Mapping(inner) = inner {
-        insert_at(inner, tail, value);
     }
 }
 

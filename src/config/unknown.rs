@@ -22,13 +22,8 @@ pub fn first(values: &Mapping) -> Option<(String, Option<String>)> {
 
 /// The outer `None` means that the name is known.
 pub fn suggest(name: &str) -> Option<Option<String>> {
-    let mut value = Value::Null;
-    for part in name.rsplit('.') {
-        let mut outer = Mapping::new();
-        outer.insert(Value::String(part.to_owned()), value);
-        value = Value::Mapping(outer);
-    }
-    first(value.as_mapping()?).map(|(_, suggestion)| suggestion)
+    let parts: Vec<&str> = name.split('.').collect();
+    first(&nested(&parts, Value::Null)).map(|(_, suggestion)| suggestion)
 }
 
 /// By dotted name, without `models`.
@@ -105,14 +100,8 @@ fn suggest_key(section: &[&str], key: &str, valid: &[String]) -> Option<String> 
 
 /// Empty if `section` is itself a setting.
 fn names(section: &[&str]) -> Vec<String> {
-    let mut value = Value::Null;
-    for part in [section, &[PLACEHOLDER]].concat().into_iter().rev() {
-        let mut outer = Mapping::new();
-        outer.insert(Value::String(part.to_owned()), value);
-        value = Value::Mapping(outer);
-    }
-
-    let Err(error) = serde_yaml::from_value::<Settings>(value) else {
+    let values = nested(&[section, &[PLACEHOLDER]].concat(), Value::Null);
+    let Err(error) = serde_yaml::from_value::<Settings>(Value::Mapping(values)) else {
         return Vec::new();
     };
     let message = error.to_string();
@@ -126,6 +115,31 @@ fn names(section: &[&str]) -> Vec<String> {
             .map(str::to_owned)
             .collect(),
         None => Vec::new(),
+    }
+}
+
+/// One value in mappings.
+pub(super) fn nested(path: &[&str], value: Value) -> Mapping {
+    let mut values = Mapping::new();
+    insert_at(&mut values, path, value);
+    values
+}
+
+/// Creates mappings as needed, replacing other values.
+pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
+    let [first, tail @ ..] = path else { return };
+    let key = Value::String((*first).to_owned());
+    if tail.is_empty() {
+        into.insert(key, value);
+        return;
+    }
+
+    let inner = into.entry(key).or_insert(Value::Null);
+    if !inner.is_mapping() {
+        *inner = Value::Mapping(Mapping::new());
+    }
+    if let Value::Mapping(inner) = inner {
+        insert_at(inner, tail, value);
     }
 }
 

@@ -234,12 +234,10 @@ impl<'p> Tracer<'p> {
                 named
             }
         };
-        let path = attribution
-            .commits
-            .get(&commit)
-            .map_or("", |origin| &origin.path);
+        let origin = attribution.commits.get(&commit).cloned();
+        let origin = origin.unwrap_or_default();
         for (session, positions) in &named.found {
-            if let Some(at) = self.landed(session, positions, commit, path, line)? {
+            if let Some(at) = self.landed(session, positions, commit, &origin.path, line)? {
                 return Ok(turn(session, &self.rows[session][at], Some(commit)));
             }
         }
@@ -260,11 +258,6 @@ impl<'p> Tracer<'p> {
             });
         }
 
-        let origin = attribution
-            .commits
-            .get(&commit)
-            .cloned()
-            .unwrap_or_default();
         Ok(LineSource::Commit {
             commit,
             title: origin.summary,
@@ -370,19 +363,13 @@ impl<'p> Tracer<'p> {
             .commits
             .get(&commit)
             .map_or("", |origin| &origin.path);
-        // A restore only restores lines. Name the turn that wrote them.
-        let writer = rows[position..].iter().find(|row| {
-            row.status != Status::Restored
-                && introduces_line(
-                    &self.project.repository,
-                    row,
-                    path,
-                    &attribution.lines[at].text,
-                )
-        });
         let row = &rows[position];
         let line = &attribution.lines[at].text;
         let repository = &self.project.repository;
+        // A restore only restores lines. Name the turn that wrote them.
+        let writer = rows[position..].iter().find(|row| {
+            row.status != Status::Restored && introduces_line(repository, row, path, line)
+        });
         let is_users = |row: &LogRow| count_line(repository, row.before, path, line) > 0;
         Ok(match (row.status, writer) {
             (Status::Restored, Some(writer)) => turn(session, writer, None),

@@ -12,12 +12,12 @@ use turn_page::{FileView, TurnPage};
 use crate::query::log::LogRow;
 use crate::query::view::timeline::{SessionLane, SessionPage};
 use crate::session::bare::Redaction;
-use crate::text::leak::LeakKinds;
+use crate::text::leak::LeakKind;
 
 /// For pages that leave this machine.
 pub fn redaction(home: Option<&Path>) -> Redaction {
     Redaction {
-        kinds: LeakKinds::ALL,
+        kinds: LeakKind::ALL.to_vec(),
         home: home.and_then(|home| home.to_str().map(str::to_owned)),
         keeps_code: false,
     }

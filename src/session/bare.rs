@@ -10,9 +10,9 @@ use crate::git::object::batch::{
     CommitRewrite, RewrittenCommit, read_blob_within, read_message, rewrite_commit,
 };
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::text::leak::{LeakKinds, redact_leaks};
+use crate::text::leak::{LeakKind, redact_leaks};
 use crate::text::path::lossy;
 
 use super::name::SessionName;
@@ -25,7 +25,7 @@ pub const MOST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redaction {
-    pub kinds: LeakKinds,
+    pub kinds: Vec<LeakKind>,
     /// `None` if it is unknown.
     pub home: Option<String>,
     /// The contents of these commits are not redacted.
@@ -35,7 +35,7 @@ pub struct Redaction {
 impl Redaction {
     /// `None` if nothing is redacted.
     pub fn bytes(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
-        redact_leaks(bytes, is_yaml, self.kinds, self.home.as_deref())
+        redact_leaks(bytes, is_yaml, &self.kinds, self.home.as_deref())
     }
 }
 
@@ -159,9 +159,10 @@ impl Redactor<'_> {
     fn tree(&mut self, tree: TreeId) -> anyhow::Result<TreeId> {
         let mut edits = BTreeMap::new();
         for leaf in self.repository.leaves_up_to(tree, TreeLimit::SMALL)? {
-            let is_file = matches!(leaf.mode, EntryMode::Blob | EntryMode::BlobExecutable);
             let is_yaml = lossy(&leaf.path).ends_with(".yaml");
-            if is_file && let Some(blob) = self.blob(BlobId::of(leaf.id), is_yaml)? {
+            if leaf.is_file()
+                && let Some(blob) = self.blob(BlobId::of(leaf.id), is_yaml)?
+            {
                 let (mode, id) = (leaf.mode, blob.into());
                 edits.insert(leaf.path, Some(TreeEntry { mode, id }));
             }
@@ -279,9 +280,13 @@ mod tests {
             prop_assert_eq!(plain.ids(), bare_copy(&other, &other_turns).unwrap().ids());
             prop_assert_eq!(&plain.ids()[..cut], bare_copy(&here, &mine[..cut]).unwrap().ids());
 
-            let kinds = LeakKinds { keys, paths: true };
+            let kinds = if keys {
+                LeakKind::ALL.to_vec()
+            } else {
+                vec![LeakKind::Paths]
+            };
             let redaction = Redaction {
-                kinds,
+                kinds: kinds.clone(),
                 home: None,
                 keeps_code: false,
             };
@@ -304,9 +309,9 @@ mod tests {
                 let (old, new) = (here.files(turn.tree).unwrap(), here.files(commit.tree).unwrap());
                 prop_assert!(old.keys().eq(new.keys()));
                 for (name, bytes) in new {
-                    let expected = redact_leaks(&old[&name], name.ends_with(".yaml"), kinds, None);
+                    let expected = redact_leaks(&old[&name], name.ends_with(".yaml"), &kinds, None);
                     prop_assert_eq!(&bytes, &expected.unwrap_or_else(|| old[&name].clone()));
-                    prop_assert_eq!(redact_leaks(&bytes, false, kinds, None), None);
+                    prop_assert_eq!(redact_leaks(&bytes, false, &kinds, None), None);
                 }
             }
         }

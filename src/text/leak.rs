@@ -29,33 +29,12 @@ pub enum LeakKind {
 }
 
 impl LeakKind {
+    pub const ALL: [LeakKind; 2] = [LeakKind::Keys, LeakKind::Paths];
+
     pub fn name(self) -> &'static str {
         match self {
             LeakKind::Keys => "keys",
             LeakKind::Paths => "paths",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeakKinds {
-    /// Contains [`LeakKind::Keys`].
-    pub keys: bool,
-    /// Contains [`LeakKind::Paths`].
-    pub paths: bool,
-}
-
-impl LeakKinds {
-    pub const ALL: LeakKinds = LeakKinds {
-        keys: true,
-        paths: true,
-    };
-
-    /// Returns `true` if the set contains a kind.
-    pub fn has(self, kind: LeakKind) -> bool {
-        match kind {
-            LeakKind::Keys => self.keys,
-            LeakKind::Paths => self.paths,
         }
     }
 }
@@ -117,7 +96,7 @@ pub fn leaks_of_bytes(bytes: &[u8], home: Option<&str>) -> Vec<Leak> {
 pub fn redact_leaks(
     bytes: &[u8],
     is_yaml: bool,
-    kinds: LeakKinds,
+    kinds: &[LeakKind],
     home: Option<&str>,
 ) -> Option<Vec<u8>> {
     let mut redacted = redact_once(bytes, is_yaml, kinds, home)?;
@@ -134,12 +113,12 @@ pub fn redact_leaks(
 fn redact_once(
     bytes: &[u8],
     is_yaml: bool,
-    kinds: LeakKinds,
+    kinds: &[LeakKind],
     home: Option<&str>,
 ) -> Option<Vec<u8>> {
     let leaks = leaks_of_bytes(bytes, home);
     let (mut plain, mut end) = (Vec::new(), 0);
-    for leak in leaks.iter().filter(|leak| kinds.has(leak.kind)) {
+    for leak in leaks.iter().filter(|leak| kinds.contains(&leak.kind)) {
         plain.extend_from_slice(&bytes[end..leak.range.start]);
         plain.extend_from_slice(&leak.replacement(bytes, is_yaml));
         end = leak.range.end;
@@ -497,7 +476,7 @@ mod tests {
     }
 
     fn plain(text: &str, home: Option<&str>) -> String {
-        let plain = redact_leaks(text.as_bytes(), false, LeakKinds::ALL, home);
+        let plain = redact_leaks(text.as_bytes(), false, &LeakKind::ALL, home);
         plain.map_or_else(
             || text.to_owned(),
             |bytes| String::from_utf8(bytes).unwrap(),
@@ -554,7 +533,7 @@ mod tests {
     fn keys_go_and_yaml_stays_yaml() {
         let text = format!("text: {}\nnext: 1\n", key());
         let redact = |is_yaml| {
-            let bytes = redact_leaks(text.as_bytes(), is_yaml, LeakKinds::ALL, None).unwrap();
+            let bytes = redact_leaks(text.as_bytes(), is_yaml, &LeakKind::ALL, None).unwrap();
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(redact(false), "text: [redacted github token]\nnext: 1\n");
@@ -564,7 +543,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_looked_at_as_well() {
         let bytes = [&b"\xff\xfe"[..], key().as_bytes(), b"\xff"].concat();
-        let plain = redact_leaks(&bytes, false, LeakKinds::ALL, None).unwrap();
+        let plain = redact_leaks(&bytes, false, &LeakKind::ALL, None).unwrap();
         assert_eq!(plain, b"\xff\xfe[redacted github token]\xff");
     }
 

@@ -5,6 +5,7 @@ use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
 use crate::git::object::CommitId;
+use crate::git::publish::{Conflict, Salvaged};
 use crate::session::artifact;
 use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
@@ -464,10 +465,6 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
             let files = counted(*files, "file");
             format!("finished an interrupted turn of `{session}`: {files}")
         }
-        FilesNotice::ChangedMeanwhile(path) => format!(
-            "`{}` was changed meanwhile and is left as it is",
-            String::from_utf8_lossy(path)
-        ),
         FilesNotice::Obstacle(cause) => obstacle(cause),
     };
     vec![sentence]
@@ -487,38 +484,36 @@ fn repair_words(repair: ReferenceRepair) -> String {
 
 /// Describes why a file could not be written.
 pub fn obstacle(obstacle: &FileObstacle) -> String {
-    match obstacle {
-        FileObstacle::Busy(path) => format!(
-            "`{}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version",
-            String::from_utf8_lossy(path)
+    let (path, conflict) = match obstacle {
+        FileObstacle::NotWritten { path, conflict } => (String::from_utf8_lossy(path), conflict),
+        FileObstacle::SavedMeanwhile(Salvaged { path, saved_as }) => {
+            return format!(
+                "bytes of yours that were saved to `{}` meanwhile are in `{}`",
+                String::from_utf8_lossy(path),
+                saved_as.display()
+            );
+        }
+    };
+    match conflict {
+        Conflict::Changed => format!("`{path}` was changed meanwhile and is left as it is"),
+        Conflict::Busy => format!(
+            "`{path}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version"
         ),
-        FileObstacle::ReadOnly(path) => format!(
-            "`{}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version",
-            String::from_utf8_lossy(path)
+        Conflict::Unwritable => format!(
+            "`{path}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version"
         ),
-        FileObstacle::Unfit(path) => format!(
-            "`{}` has bytes that git's filters don't store, and the change doesn't fit them, so the file stays as it is; `teddy restore @ --theirs` writes the turn's version and keeps yours in `.git/teddy/undo/replaced`",
-            String::from_utf8_lossy(path)
+        Conflict::Unfit => format!(
+            "`{path}` has bytes that git's filters don't store, and the change doesn't fit them, so the file stays as it is; `teddy restore @ --theirs` writes the turn's version and keeps yours in `.git/teddy/undo/replaced`"
         ),
-        FileObstacle::CaseCollision(path) => format!(
-            "`{}` differs from the name of another file in case only, and git ignores case here (`core.ignoreCase`); once one of them has another name, `teddy restore @ --theirs` writes the turn's version",
-            String::from_utf8_lossy(path)
+        Conflict::CaseCollision => format!(
+            "`{path}` differs from the name of another file in case only, and git ignores case here (`core.ignoreCase`); once one of them has another name, `teddy restore @ --theirs` writes the turn's version"
         ),
-        FileObstacle::Repository(path) => format!(
-            "`{}` is a repository of its own on one side, or in one; TeDDy changes nothing there",
-            String::from_utf8_lossy(path)
+        Conflict::Repository => format!(
+            "`{path}` is a repository of its own on one side, or in one; TeDDy changes nothing there"
         ),
-        FileObstacle::Failed { why, .. } => {
+        Conflict::Failed(why) => {
             format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
         }
-        FileObstacle::SavedMeanwhile {
-            path,
-            saved_copy: saved_to,
-        } => format!(
-            "bytes of yours that were saved to `{}` meanwhile are in `{}`",
-            String::from_utf8_lossy(path),
-            saved_to.display()
-        ),
     }
 }
 

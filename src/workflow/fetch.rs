@@ -103,36 +103,23 @@ pub fn offered(
     remote_name: Option<&str>,
 ) -> anyhow::Result<(RemoteName, Vec<OfferedSession>)> {
     let remote = remote_of(project, remote_name)?;
-    let mut sessions: BTreeMap<SessionName, OfferedSession> = BTreeMap::new();
     let local_tips = project.store().remote_sessions(Some(remote.as_str()))?;
     let local_tips: BTreeMap<SessionName, CommitId> = local_tips.into_iter().collect();
-
-    for Reference { name, target } in
-        remote::list(&project.repository, &remote, &[BARE_SESSIONS, SESSIONS])?
-    {
-        let code = name.starts_with(SESSIONS);
-        let prefix = if code { SESSIONS } else { BARE_SESSIONS };
-        let Some(Ok(own)) = name.strip_prefix(prefix).map(SessionName::from_ref) else {
-            continue;
-        };
+    let listed = remote::list(&project.repository, &remote, &[BARE_SESSIONS, SESSIONS])?;
+    let offers = offers(&listed, &mut Vec::new()).into_iter();
+    let sessions = offers.filter_map(|(own, offer)| {
         let session = own.at(remote.as_str());
-        let fetched = local_tips.get(&session) == Some(&target);
         // If a remote has both, the session with its code wins over the bare one.
-        let has_code = sessions.get(&session).is_some_and(|known| known.code);
-        if has_code {
-            continue;
-        }
-
-        let offer = OfferedSession {
-            session: session.clone(),
-            tip: target,
-            code,
-            fetched,
-        };
-        sessions.insert(session, offer);
-    }
-
-    Ok((remote, sessions.into_values().collect()))
+        let tip = offer.code.or(offer.bare)?;
+        Some(OfferedSession {
+            fetched: local_tips.get(&session) == Some(&tip),
+            session,
+            tip,
+            code: offer.code.is_some(),
+        })
+    });
+    let sessions = sessions.collect();
+    Ok((remote, sessions))
 }
 
 /// Calls `watch` before each session, with the number of checked sessions and of all.

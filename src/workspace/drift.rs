@@ -188,21 +188,11 @@ pub fn find_unapplied(
     Ok(None)
 }
 
-/// Whether the files have the result of a turn, or the turn ran in another checkout.
-///
-/// Calls `now`, which takes a snapshot, only if the turn was not applied.
-pub fn is_applied(
-    checkout: &Checkout<'_>,
-    stacks: &Stacks<'_>,
-    turn: &Turn,
-    now: &dyn Fn() -> anyhow::Result<TreeId>,
-) -> anyhow::Result<bool> {
-    Ok(left_by(checkout, stacks, turn, now)?.is_none())
-}
-
 /// Files of an unapplied turn that differ from its result. `None` if it was applied or ran in
 /// another checkout.
-fn left_by(
+///
+/// Calls `now`, which takes a snapshot, only if the turn was not applied.
+pub fn left_by(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
     turn: &Turn,

@@ -1,13 +1,12 @@
 //! Remembers files that turns made and a snapshot would leave out: ignored files, files marked with
 //! `git update-index --assume-unchanged`, and files that look like secrets.
 //!
-//! Two notes for each checkout: `kept` has what snapshots would leave out, `made` all files of
-//! turns that git does not track. Rules can change later, so `made` is compared with each snapshot.
-//! If the notes are lost, snapshots leave these files out like any other ignored file.
+//! The note of a checkout has all files of turns that git does not track, because rules can change
+//! later. If it is lost, snapshots leave these files out like any other ignored file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -20,8 +19,7 @@ use crate::git::snapshot::limits::{CreatedFile, Forced, SnapshotLimits};
 use crate::host::file::{is_out_of_reach, make_dirs, read_regular, write_atomic, write_cache};
 use crate::workspace::file_move::FileMove;
 
-const KEPT: &str = "kept";
-const MADE: &str = "made";
+const NOTES: &str = "kept";
 const RULES: &[u8] = b".gitignore";
 const MAX_NOTE: u64 = 64 << 20;
 
@@ -29,54 +27,22 @@ type StoredFiles = BTreeMap<Vec<u8>, CreatedFile>;
 
 /// Returns what snapshots of this checkout include despite the rules.
 pub fn read_forced(repository: &Repository) -> anyhow::Result<Vec<Forced>> {
-    Ok(read(repository, KEPT)?
-        .into_iter()
-        .map(|(path, file)| forced(path, file))
-        .collect())
-}
-
-/// Returns files of turns that are on disk and not in the snapshot: git ignores them by now.
-pub fn find_missing(repository: &Repository, snapshot: TreeId) -> anyhow::Result<Vec<Forced>> {
-    let created = read(repository, MADE)?;
-    let paths: BTreeSet<&[u8]> = created.keys().map(Vec::as_slice).collect();
-    let captured = repository.entries_at(snapshot, &paths)?;
-    let missing = created.iter().filter(|(path, _)| {
-        !captured.contains_key(path.as_slice()) && on_disk(repository, path).is_some()
-    });
-    let missing = missing.map(|(path, file)| forced(path.clone(), *file));
-    Ok(missing.collect())
-}
-
-pub fn keep(repository: &Repository, files: &[Forced]) -> anyhow::Result<()> {
-    let mut stored = read(repository, KEPT)?;
-    for Forced {
-        path,
-        created: file,
-    } in files
-    {
-        stored.extend(file.map(|file| (path.clone(), file)));
-    }
-    write(repository, KEPT, &stored)
-}
-
-fn forced(path: Vec<u8>, file: CreatedFile) -> Forced {
-    Forced {
+    let forced = |(path, file)| Forced {
         path,
         created: Some(file),
-    }
+    };
+    Ok(read(repository)?.into_iter().map(forced).collect())
 }
 
 pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
-    for dir in [KEPT, MADE] {
-        let mut stored = read(repository, dir)?;
-        let before = stored.len();
-        // If the user creates a file of that name later, the ignore rules apply to it.
-        stored.retain(|path, _| !is_missing(repository, path));
-        if stored.len() < before {
-            write(repository, dir, &stored)?;
-        }
+    let mut stored = read(repository)?;
+    let before = stored.len();
+    // If the user creates a file of that name later, the ignore rules apply to it.
+    stored.retain(|path, _| !is_missing(repository, path));
+    match stored.len() < before {
+        true => write(repository, &stored, write_atomic),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Updates the list after files were applied to a checkout. Conflicting paths keep their entry.
@@ -86,8 +52,8 @@ pub fn record_applied(
     files: &FileMove,
     published: &Published,
 ) -> anyhow::Result<()> {
-    let before = [read(checkout, KEPT)?, read(checkout, MADE)?];
-    let [mut stored, mut made_files] = before.clone();
+    let before = read(checkout)?;
+    let mut stored = before.clone();
     let mut applied = Vec::new();
     for change in diff::changes(checkout, files.from, files.to)? {
         if published.conflicts.contains_key(&change.path) {
@@ -95,7 +61,6 @@ pub fn record_applied(
         }
 
         stored.remove(&change.path);
-        made_files.remove(&change.path);
         if let Some(file) = created_file(checkout, &change) {
             applied.push((change.path, file));
         }
@@ -103,52 +68,50 @@ pub fn record_applied(
 
     // A turn can write rules that hide its own earlier files.
     let rules_changed = |path: &[u8]| path == RULES || path.ends_with(b"/.gitignore");
+    let mut is_needed = false;
     if applied.iter().any(|(path, _)| rules_changed(path)) {
-        keep_newly_ignored(checkout, files.to, &mut stored)?;
+        is_needed = keep_newly_ignored(checkout, files.to, &mut stored)?;
     }
     let paths: Vec<&[u8]> = applied.iter().map(|(path, _)| path.as_slice()).collect();
     let statuses = ignore::ignore_status(checkout, &paths)?;
     for ((path, file), status) in applied.into_iter().zip(statuses) {
-        let is_untracked =
-            !status.tracked && (status.ignored || is_passed_over(limits, checkout, &path, file));
-        if !status.tracked {
-            made_files.insert(path.clone(), file);
-        }
-        if status.frozen || is_untracked {
+        let is_left_out = status.frozen
+            || !status.tracked && (status.ignored || is_passed_over(limits, checkout, &path, file));
+        is_needed |= is_left_out;
+        if is_left_out || !status.tracked {
             stored.insert(path, file);
         }
     }
 
-    for (dir, now, before) in [(KEPT, stored, &before[0]), (MADE, made_files, &before[1])] {
-        if now != *before {
-            write(checkout, dir, &now)?;
-        }
+    if stored == before {
+        return Ok(());
     }
-
+    if is_needed {
+        return write(checkout, &stored, write_atomic);
+    }
+    // Written after most turns. As long as snapshots have the files anyway, the note is worth neither
+    // a flush nor an error.
+    let _ = write(checkout, &stored, write_cache);
     Ok(())
 }
 
 /// `None` for a deletion, a directory or a submodule.
 fn created_file(checkout: &Repository, change: &TreeChange) -> Option<CreatedFile> {
-    let is_file = |mode: EntryMode| {
-        matches!(
-            mode,
-            EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link
-        )
-    };
     let entry = change.new.as_ref();
-    let entry = entry.filter(|entry| is_file(entry.mode))?;
+    let entry = entry.filter(|entry| entry.is_file() || entry.mode == EntryMode::Link)?;
     let size = on_disk(checkout, &change.path)?;
     let id = BlobId::of(entry.id);
     Some(CreatedFile { id, size })
 }
 
-/// Notes unchanged files that the turn's new rules ignore, which would otherwise look deleted.
+/// Notes unchanged files that the turn's new rules ignore, which would otherwise look deleted. Returns
+/// whether there are any.
 fn keep_newly_ignored(
     checkout: &Repository,
     tree: TreeId,
     stored: &mut StoredFiles,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
+    let mut any = false;
     let leaves = checkout.leaves(tree)?;
     let paths: Vec<&[u8]> = leaves.iter().map(|leaf| leaf.path.as_slice()).collect();
     let statuses = ignore::ignore_status(checkout, &paths)?;
@@ -159,9 +122,10 @@ fn keep_newly_ignored(
         if let Some(size) = on_disk(checkout, &leaf.path) {
             let id = BlobId::of(leaf.id);
             stored.insert(leaf.path.clone(), CreatedFile { id, size });
+            any = true;
         }
     }
-    Ok(())
+    Ok(any)
 }
 
 fn is_passed_over(
@@ -192,16 +156,14 @@ fn is_missing(checkout: &Repository, path: &[u8]) -> bool {
     }
 }
 
-fn note_path(checkout: &Repository, dir: &str) -> PathBuf {
-    checkout
-        .teddy_dir()
-        .join(dir)
-        .join(checkout.worktree_name())
+fn note_path(checkout: &Repository) -> PathBuf {
+    let notes = checkout.teddy_dir().join(NOTES);
+    notes.join(checkout.worktree_name())
 }
 
 /// Skips damaged entries. Fails if the note is unreadable: its files would look deleted.
-fn read(checkout: &Repository, dir: &str) -> anyhow::Result<StoredFiles> {
-    let bytes = match read_regular(&note_path(checkout, dir), MAX_NOTE) {
+fn read(checkout: &Repository) -> anyhow::Result<StoredFiles> {
+    let bytes = match read_regular(&note_path(checkout), MAX_NOTE) {
         Err(error) if is_out_of_reach(&error) => return Err(error.into()),
         bytes => bytes.unwrap_or_default(),
     };
@@ -217,8 +179,12 @@ fn read(checkout: &Repository, dir: &str) -> anyhow::Result<StoredFiles> {
     Ok(records.filter_map(record).collect())
 }
 
-fn write(checkout: &Repository, dir: &str, stored: &StoredFiles) -> anyhow::Result<()> {
-    let path = note_path(checkout, dir);
+fn write(
+    checkout: &Repository,
+    stored: &StoredFiles,
+    method: fn(&Path, &[u8]) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    let path = note_path(checkout);
     let parent = path.parent().expect("the note has a folder");
     let mut bytes = Vec::new();
     for (path, file) in stored {
@@ -227,13 +193,7 @@ fn write(checkout: &Repository, dir: &str, stored: &StoredFiles) -> anyhow::Resu
         bytes.push(0);
     }
 
-    // Written after most turns and compared with each snapshot: not worth a flush.
-    let write = if dir == KEPT {
-        write_atomic
-    } else {
-        write_cache
-    };
     make_dirs(parent)
-        .and_then(|()| write(&path, &bytes))
+        .and_then(|()| method(&path, &bytes))
         .with_context(|| format!("writing `{}`", path.display()))
 }

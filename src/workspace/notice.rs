@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::git::object::CommitId;
-use crate::git::publish::{Conflict, Published};
+use crate::git::publish::{Conflict, Published, Salvaged};
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::workspace::drift::Drift;
@@ -63,7 +63,6 @@ pub enum FilesNotice {
         session: SessionName,
         files: usize,
     },
-    ChangedMeanwhile(Vec<u8>),
     Obstacle(FileObstacle),
 }
 
@@ -81,69 +80,42 @@ pub enum ReferenceRepair {
     Commit(CommitId),
 }
 
-/// Why a file was not written, other than a merge conflict.
+/// A file that was not simply written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileObstacle {
-    /// A process has it open for writing.
-    Busy(Vec<u8>),
-    /// It or its directory is read-only.
-    ReadOnly(Vec<u8>),
-    /// It has bytes that git does not store, and the change does not fit them.
-    Unfit(Vec<u8>),
-    /// Another file's name differs in case only, and git ignores case.
-    CaseCollision(Vec<u8>),
-    /// It is a nested repository or in one.
-    Repository(Vec<u8>),
-    /// The new version could not be made.
-    Failed { path: Vec<u8>, why: String },
-    /// Another process wrote to it during the update.
-    SavedMeanwhile {
+    NotWritten {
         path: Vec<u8>,
-        /// Where the bytes of that process were rescued to.
-        saved_copy: PathBuf,
+        conflict: Conflict,
     },
+    /// Another process wrote to it during the update.
+    SavedMeanwhile(Salvaged),
 }
 
 impl FileObstacle {
     /// The file that was not written. `None` if it was.
     pub fn path(&self) -> Option<&[u8]> {
         match self {
-            FileObstacle::Busy(path)
-            | FileObstacle::ReadOnly(path)
-            | FileObstacle::Unfit(path)
-            | FileObstacle::CaseCollision(path)
-            | FileObstacle::Repository(path)
-            | FileObstacle::Failed { path, .. } => Some(path),
-            FileObstacle::SavedMeanwhile { .. } => None,
+            FileObstacle::NotWritten { path, .. } => Some(path),
+            FileObstacle::SavedMeanwhile(_) => None,
         }
     }
 }
 
 /// The obstacles of a publication, other than merge conflicts, sorted by kind.
 pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
-    let mut conflicts: Vec<_> = published.conflicts.iter().collect();
+    let conflicts = published.conflicts.iter();
+    let mut conflicts: Vec<_> = conflicts
+        .filter(|(_, conflict)| **conflict != Conflict::Changed)
+        .collect();
     conflicts.sort_by_key(|(_, conflict)| *conflict);
-    let conflicts = conflicts.into_iter().filter_map(|(path, conflict)| {
-        let path = path.clone();
-        Some(match conflict {
-            Conflict::Changed => return None,
-            Conflict::Busy => FileObstacle::Busy(path),
-            Conflict::Unwritable => FileObstacle::ReadOnly(path),
-            Conflict::Unfit => FileObstacle::Unfit(path),
-            Conflict::CaseCollision => FileObstacle::CaseCollision(path),
-            Conflict::Repository => FileObstacle::Repository(path),
-            Conflict::Failed(why) => FileObstacle::Failed {
-                path,
-                why: why.clone(),
-            },
-        })
-    });
-    let rescued = published
-        .salvaged
-        .iter()
-        .map(|rescued| FileObstacle::SavedMeanwhile {
-            path: rescued.path.clone(),
-            saved_copy: rescued.saved_as.clone(),
+    let blocked = conflicts
+        .into_iter()
+        .map(|(path, conflict)| FileObstacle::NotWritten {
+            path: path.clone(),
+            conflict: conflict.clone(),
         });
-    conflicts.chain(rescued).collect()
+    let saved = published.salvaged.iter().cloned();
+    blocked
+        .chain(saved.map(FileObstacle::SavedMeanwhile))
+        .collect()
 }

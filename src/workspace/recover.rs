@@ -24,7 +24,7 @@ use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, guard, publish};
 use crate::workspace::file_move::FileMove;
-use crate::workspace::notice::{FilesNotice, Notify, ReferenceRepair, obstacles};
+use crate::workspace::notice::{FileObstacle, FilesNotice, Notify, ReferenceRepair, obstacles};
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::amend;
 use crate::workspace::{Checkout, forced_files, landing, set_aside};
@@ -325,7 +325,10 @@ fn resume_publishing(
 
     for (path, conflict) in &published.conflicts {
         if matches!(conflict, Conflict::Changed | Conflict::Failed(_)) {
-            notify(FilesNotice::ChangedMeanwhile(path.clone()));
+            notify(FilesNotice::Obstacle(FileObstacle::NotWritten {
+                path: path.clone(),
+                conflict: Conflict::Changed,
+            }));
         }
     }
 

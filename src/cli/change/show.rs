@@ -320,8 +320,9 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<()> {
 }
 
 pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
-    let findings =
-        status::validate_change(&app.project_for_reading()?, &ChangeId::parse(&args.id)?)?;
+    let id = ChangeId::parse(&args.id)?;
+    let change = open_change(&app.project_for_reading()?, &id)?;
+    let findings = change.documents.check(&id);
     if app.global.json {
         app.print_json(&findings)?;
     } else {

@@ -159,9 +159,8 @@ impl Parts<'_> {
 
     /// `None` if the artifact is absent. If it is too large or unreadable, `errors` names it.
     fn bytes(&mut self, name: &str, most: u64) -> Option<Vec<u8>> {
-        let is_file = |mode| matches!(mode, EntryMode::Blob | EntryMode::BlobExecutable);
         let mut leaves = self.leaves.iter();
-        let leaf = leaves.find(|leaf| leaf.path == name.as_bytes() && is_file(leaf.mode))?;
+        let leaf = leaves.find(|leaf| leaf.path == name.as_bytes() && leaf.is_file())?;
         match read_blob_within(self.repository, BlobId::of(leaf.id), most) {
             Ok(Some(bytes)) => return Some(self.plain(bytes)),
             Ok(None) => self

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::change::finding::Finding;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
 use crate::change::proposal;
@@ -141,10 +140,6 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         session: has_session.then(|| session.to_string()),
         next: change.next_step(),
     })
-}
-
-pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
-    Ok(open_change(project, id)?.documents.check(id))
 }
 
 fn row(change: &Change, tip: CommitId) -> ChangeListRow {

@@ -28,7 +28,7 @@ use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan;
 use crate::workflow::user::{Notice, User};
-use crate::workspace::drift::{NotBrought, find_unapplied, is_applied};
+use crate::workspace::drift::{NotBrought, find_unapplied, left_by};
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 
@@ -308,7 +308,7 @@ fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Resu
             continue;
         }
         // A restore settles a conflict, even if the user keeps their side.
-        if is_restored || is_applied(&checkout, &stacks, &turn, &now)? {
+        if is_restored || left_by(&checkout, &stacks, &turn, &now)?.is_none() {
             let usage = usage_since(project, &turn, noted)?;
             return Ok(Some(Worked::Done(turn.number(), usage)));
         }

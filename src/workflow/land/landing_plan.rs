@@ -190,11 +190,8 @@ fn draft_message(
             }
             return Ok(CommitMessage {
                 text: with_lines(text, &trailers),
-                edit: false,
-                comment: None,
-                comment_prefix: None,
-                strips_comments: false,
                 trailers,
+                ..CommitMessage::default()
             });
         }
         MessageSource::Draft | MessageSource::Edited => draft(&turns),

@@ -13,7 +13,7 @@ use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::bare::MOST;
 use crate::session::turn::Turn;
-use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, masked_excerpt};
+use crate::text::leak::{Leak, LeakKind, as_text, leaks, masked_excerpt};
 use crate::text::path::lossy;
 
 const MESSAGE: &str = "message";
@@ -86,7 +86,7 @@ struct Spot<'a> {
     /// `None` if the remote already has the turn.
     turn: Option<&'a Turn>,
     file: &'a str,
-    kinds: LeakKinds,
+    kinds: &'a [LeakKind],
 }
 
 impl<'a> LeakSearch<'a> {
@@ -122,9 +122,9 @@ impl<'a> LeakSearch<'a> {
             let file = lossy(&leaf.path);
             // The input contains the project's directory and the previous report; its paths would
             // always be findings.
-            let kinds = LeakKinds {
-                keys: true,
-                paths: !is_input(&file),
+            let kinds: &[LeakKind] = match is_input(&file) {
+                true => &[LeakKind::Keys],
+                false => &LeakKind::ALL,
             };
             let (turn, file) = (sent, file.as_str());
             if leaf.is_file() {
@@ -135,7 +135,7 @@ impl<'a> LeakSearch<'a> {
         let spot = Spot {
             turn: sent,
             file: MESSAGE,
-            kinds: LeakKinds::ALL,
+            kinds: &LeakKind::ALL,
         };
         self.bytes(&read_message(self.repository, turn.commit)?, spot);
         Ok(())
@@ -148,7 +148,7 @@ impl<'a> LeakSearch<'a> {
             let spot = Spot {
                 turn: turns.last(),
                 file: &file,
-                kinds: LeakKinds::ALL,
+                kinds: &LeakKind::ALL,
             };
             self.blob(*blob, spot)?;
             if self.findings.len() == before {
@@ -183,7 +183,10 @@ impl<'a> LeakSearch<'a> {
     }
 
     fn blob(&mut self, blob: BlobId, spot: Spot<'_>) -> anyhow::Result<()> {
-        if !self.visited.insert((blob, spot.kinds.paths)) {
+        if !self
+            .visited
+            .insert((blob, spot.kinds.contains(&LeakKind::Paths)))
+        {
             return Ok(());
         }
 
@@ -206,7 +209,7 @@ impl<'a> LeakSearch<'a> {
     fn bytes(&mut self, bytes: &[u8], spot: Spot<'_>) {
         let text = as_text(bytes);
         let all = leaks(&text, self.home);
-        for leak in all.iter().filter(|leak| spot.kinds.has(leak.kind)) {
+        for leak in all.iter().filter(|leak| spot.kinds.contains(&leak.kind)) {
             self.add_finding(&text, leak, &all, spot);
         }
     }

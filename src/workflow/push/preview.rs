@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::error::PushError;
 use super::findings::{LeakFinding, LeakSearch};
-use super::remote_state::{RemoteDiff, RemoteState, diff_remote};
+use super::remote_state::{RemoteState, find_diverged};
 use crate::config::settings::{PushMode, Settings};
 use crate::git::object::batch::{Batch, begin_batch};
 use crate::git::object::id::TagId;
@@ -20,7 +20,7 @@ use crate::project::Project;
 use crate::session::bare::{Redaction, SessionCopy, bare_copy, bare_reference, redacted, turns_to};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::text::leak::{LeakKind, LeakKinds};
+use crate::text::leak::LeakKind;
 use crate::text::path::lossy;
 
 const MOST_FILES: usize = 20;
@@ -102,15 +102,41 @@ impl PreparedSession<'_> {
         self.preview.reference = reference;
     }
 
-    fn add_signature(&mut self, signature: SignatureAtHand) {
-        match signature {
-            SignatureAtHand::Goes(update) => {
-                self.preview.signed = true;
-                self.updates.push(update);
+    /// A signature covers the session's name, so it is not pushed under another one. The remote's
+    /// signature is replaced only by one of a later turn.
+    fn add_signature(
+        &mut self,
+        repository: &Repository,
+        own: &[CommitId],
+        remote_tag: Option<CommitId>,
+    ) -> anyhow::Result<()> {
+        let SessionPreview {
+            session, target, ..
+        } = &self.preview;
+        let Some(tag) = refs::read_unpeeled(repository, &session.signed_reference())? else {
+            return Ok(());
+        };
+        let turn_of = |tag: CommitId| {
+            let commit = read_signed_tag(repository, TagId::of(tag)).ok()?.commit;
+            own.iter().position(|id| *id == commit)
+        };
+        let turn = turn_of(tag);
+        let why = match remote_tag {
+            _ if target != session => "the signature is for another name and stays here",
+            _ if turn.is_none() => "the signature is not of a turn of this session and stays here",
+            Some(remote) if remote == tag => return Ok(()),
+            Some(remote) if turn_of(remote).is_none_or(|position| Some(position) > turn) => {
+                "the remote has another signature, which stays there"
             }
-            SignatureAtHand::Stays(why) => self.preview.notes.push(why.to_owned()),
-            SignatureAtHand::Nothing => {}
-        }
+            _ => {
+                let (name, to) = (target.signed_reference(), SentRef::Object(tag));
+                self.updates.push(RefUpdate { name, to });
+                self.preview.signed = true;
+                return Ok(());
+            }
+        };
+        self.preview.notes.push(why.to_owned());
+        Ok(())
     }
 }
 
@@ -120,7 +146,7 @@ pub struct Sender<'a, 'o> {
     pub remote: &'o RemoteName,
     pub options: &'o PushOptions,
     pub home: Option<String>,
-    pub redact: Option<LeakKinds>,
+    pub redact: Option<Vec<LeakKind>>,
 }
 
 impl<'a> Sender<'a, '_> {
@@ -171,7 +197,8 @@ impl<'a> Sender<'a, '_> {
         let mut prepared = self.begin(session, turns, state, remote_state.bare, base)?;
         prepared.preview.mode = PushMode::NoCode;
         prepared.preview.to = own.last().copied().unwrap_or(prepared.preview.to);
-        self.search(&mut prepared, turns, base, chosen.redacted, &[])?;
+        let redacted = chosen.redacted.as_deref();
+        self.search(&mut prepared, turns, base, redacted, &[])?;
 
         let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
         // The remote has the trees of the newest common turn.
@@ -182,7 +209,7 @@ impl<'a> Sender<'a, '_> {
             objects: files.objects + new.len() as u64,
             bytes: files.bytes + chosen.copy.size_from(first),
         };
-        if !new.is_empty() && chosen.redacted.is_none_or(|kinds| !kinds.paths) {
+        if !new.is_empty() && redacted.is_none_or(|kinds| !kinds.contains(&LeakKind::Paths)) {
             let note = "the `input.md` of each turn names the project's directory";
             prepared.preview.notes.push(note.to_owned());
         }
@@ -203,7 +230,9 @@ impl<'a> Sender<'a, '_> {
         let reference = target.reference();
         let own: Vec<CommitId> = turns.iter().map(|turn| turn.commit).collect();
         let chosen = self.choose_code(turns, remote_state)?;
-        let redacted = chosen.as_ref().and_then(|chosen| chosen.redacted);
+        let redacted = chosen
+            .as_ref()
+            .and_then(|chosen| chosen.redacted.as_deref());
         let sent = match &chosen {
             Some(chosen) => chosen.copy.ids(),
             None => own.clone(),
@@ -231,17 +260,15 @@ impl<'a> Sender<'a, '_> {
         prepared.preview.name_files(&unpublished);
 
         prepared.send_as(reference);
-        let signature = match &chosen {
-            // It signs the local turns.
-            Some(_) => SignatureAtHand::Nothing,
-            None => choose_signature(repository, session, &target, &own, remote_state.signature)?,
-        };
-        if redacted.is_some() {
-            let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
-            prepared.preview.notes.push(note.to_owned());
+        match chosen {
+            // A signature is of the local turns.
+            Some(chosen) => {
+                let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
+                prepared.preview.notes.push(note.to_owned());
+                prepared.copy = Some((chosen.copy, chosen.batch));
+            }
+            None => prepared.add_signature(repository, &own, remote_state.signature)?,
         }
-        prepared.copy = chosen.map(|chosen| (chosen.copy, chosen.batch));
-        prepared.add_signature(signature);
         if let Some((update, _)) = replaced {
             prepared.preview.replaces = Some(update.name.clone());
             prepared.updates.push(update);
@@ -295,9 +322,9 @@ impl<'a> Sender<'a, '_> {
             return Ok((state, Some(at)));
         }
 
-        match diff_remote(self.project, self.remote, reference, tip, own) {
-            RemoteDiff::Ahead(_) => Ok((PushState::Behind, Some(own.len() - 1))),
-            RemoteDiff::Other(turns) => Err(PushError::Diverged {
+        match find_diverged(self.project, self.remote, reference, tip, own) {
+            None => Ok((PushState::Behind, Some(own.len() - 1))),
+            Some(turns) => Err(PushError::Diverged {
                 remote: self.remote.clone(),
                 name: self.target(session),
                 turns,
@@ -349,7 +376,7 @@ impl<'a> Sender<'a, '_> {
         prepared: &mut PreparedSession<'a>,
         turns: &[Turn],
         base: Option<usize>,
-        redacted: Option<LeakKinds>,
+        redacted: Option<&[LeakKind]>,
         files: &[MissingFile],
     ) -> anyhow::Result<()> {
         let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
@@ -366,13 +393,7 @@ impl<'a> Sender<'a, '_> {
             Some(_) => in_code.code(files, turns)?,
             None => search.code(files, turns)?,
         }
-        let kinds = redacted.unwrap_or(LeakKinds {
-            keys: false,
-            paths: false,
-        });
-        prepared.preview.redacted = vec![LeakKind::Keys, LeakKind::Paths];
-        prepared.preview.redacted.retain(|kind| kinds.has(*kind));
-
+        prepared.preview.redacted = redacted.unwrap_or_default().to_vec();
         let is_redacted = |finding: &LeakFinding| {
             let mut kinds = prepared.preview.redacted.iter();
             kinds.any(|kind| finding.kind == (*kind).into())
@@ -396,57 +417,10 @@ fn commits_of_code(turns: &[Turn]) -> Vec<String> {
     commits.map(|id| id.to_string()).collect()
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SignatureAtHand {
-    /// No signature, or the remote has it.
-    Nothing,
-    Goes(RefUpdate),
-    Stays(&'static str),
-}
-
-/// A signature covers the session's name, so it is not pushed under another one. The remote's
-/// signature is replaced only by one of a later turn.
-pub(super) fn choose_signature(
-    repository: &Repository,
-    session: &SessionName,
-    target: &SessionName,
-    own: &[CommitId],
-    remote_tag: Option<CommitId>,
-) -> anyhow::Result<SignatureAtHand> {
-    let Some(tag) = refs::read_unpeeled(repository, &session.signed_reference())? else {
-        return Ok(SignatureAtHand::Nothing);
-    };
-    if target != session {
-        let why = "the signature is for another name and stays here";
-        return Ok(SignatureAtHand::Stays(why));
-    }
-
-    let turn_of = |tag: CommitId| {
-        let commit = read_signed_tag(repository, TagId::of(tag)).ok()?.commit;
-        own.iter().position(|id| *id == commit)
-    };
-    let Some(turn) = turn_of(tag) else {
-        let why = "the signature is not of a turn of this session and stays here";
-        return Ok(SignatureAtHand::Stays(why));
-    };
-
-    match remote_tag {
-        Some(remote) if remote == tag => Ok(SignatureAtHand::Nothing),
-        Some(remote) if turn_of(remote).is_none_or(|position| position > turn) => {
-            let why = "the remote has another signature, which stays there";
-            Ok(SignatureAtHand::Stays(why))
-        }
-        _ => Ok(SignatureAtHand::Goes(RefUpdate {
-            name: target.signed_reference(),
-            to: SentRef::Object(tag),
-        })),
-    }
-}
-
 pub(super) struct ChosenCopy<'a> {
     pub(super) copy: SessionCopy,
     pub(super) batch: Batch<'a>,
-    pub(super) redacted: Option<LeakKinds>,
+    pub(super) redacted: Option<Vec<LeakKind>>,
 }
 
 impl<'a> Sender<'a, '_> {
@@ -458,10 +432,10 @@ impl<'a> Sender<'a, '_> {
         remote_tip: Option<CommitId>,
     ) -> anyhow::Result<ChosenCopy<'a>> {
         let Some(remote_tip) = remote_tip else {
-            return self.build_copy(turns, self.redact);
+            return self.build_copy(turns, self.redact.clone());
         };
         if self.redact.is_some() {
-            let chosen = self.build_copy(turns, self.redact)?;
+            let chosen = self.build_copy(turns, self.redact.clone())?;
             let is_plain = || Ok::<_, anyhow::Error>(self.build_copy(turns, None)?.has(remote_tip));
             if !chosen.has(remote_tip) && is_plain()? {
                 return Err(PushError::Unredacted {
@@ -485,8 +459,8 @@ impl<'a> Sender<'a, '_> {
     ) -> anyhow::Result<Option<ChosenCopy<'a>>> {
         let is_own = |tip: &CommitId| turns.iter().any(|turn| turn.commit == *tip);
         let is_plain = remote_state.code.as_ref().is_some_and(is_own);
-        if let Some(kinds) = self.redact {
-            let copy = self.made_with(turns, kinds, true)?;
+        if let Some(kinds) = &self.redact {
+            let copy = self.made_with(turns, kinds.clone(), true)?;
             // The copy is the session itself if nothing is taken out of it.
             if is_plain && !remote_state.code.is_some_and(|tip| copy.has(tip)) {
                 return Err(PushError::Unredacted {
@@ -532,7 +506,7 @@ impl<'a> Sender<'a, '_> {
     pub(super) fn build_copy(
         &self,
         turns: &[Turn],
-        kinds: Option<LeakKinds>,
+        kinds: Option<Vec<LeakKind>>,
     ) -> anyhow::Result<ChosenCopy<'a>> {
         match kinds {
             None => Ok(ChosenCopy {
@@ -547,13 +521,13 @@ impl<'a> Sender<'a, '_> {
     fn made_with(
         &self,
         turns: &[Turn],
-        kinds: LeakKinds,
+        kinds: Vec<LeakKind>,
         keeps_code: bool,
     ) -> anyhow::Result<ChosenCopy<'a>> {
         let repository = &self.project.repository;
         let batch = begin_batch(repository);
         let redaction = Redaction {
-            kinds,
+            kinds: kinds.clone(),
             home: self.home.clone(),
             keeps_code,
         };
@@ -565,9 +539,9 @@ impl<'a> Sender<'a, '_> {
     }
 }
 
-fn variants() -> impl Iterator<Item = LeakKinds> {
-    let only = |keys| LeakKinds { keys, paths: !keys };
-    [LeakKinds::ALL, only(true), only(false)].into_iter()
+fn variants() -> impl Iterator<Item = Vec<LeakKind>> {
+    let [keys, paths] = LeakKind::ALL;
+    [vec![keys, paths], vec![keys], vec![paths]].into_iter()
 }
 
 impl ChosenCopy<'_> {
@@ -598,13 +572,11 @@ impl PushOptions {
     }
 
     /// `None` if redaction is not requested.
-    pub(super) fn redacted(&self, settings: &Settings) -> Option<LeakKinds> {
-        let is_allowed = |kind: LeakKind| {
-            settings.push.allow.contains(&kind) || self.allow.iter().any(|name| name == kind.name())
+    pub(super) fn redacted(&self, settings: &Settings) -> Option<Vec<LeakKind>> {
+        let is_allowed = |kind: &LeakKind| {
+            settings.push.allow.contains(kind) || self.allow.iter().any(|name| name == kind.name())
         };
-        self.redact.then(|| LeakKinds {
-            keys: !is_allowed(LeakKind::Keys),
-            paths: !is_allowed(LeakKind::Paths),
-        })
+        let kinds = LeakKind::ALL.into_iter().filter(|kind| !is_allowed(kind));
+        self.redact.then(|| kinds.collect())
     }
 }

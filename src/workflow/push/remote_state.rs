@@ -58,23 +58,15 @@ pub fn references(name: &SessionName) -> [String; 3] {
     ]
 }
 
-/// Compared with our turns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RemoteDiff {
-    /// All of ours, followed by these.
-    Ahead(Vec<TheirTurn>),
-    /// Empty if they cannot be read.
-    Other(Vec<TheirTurn>),
-}
-
-/// `own` lists our commits, oldest first. Fetches unknown turns temporarily.
-pub fn diff_remote(
+/// Returns the remote's turns that are not ours, newest first, empty if they cannot be read. `None` if
+/// they continue ours. `own` lists our commits, oldest first. Fetches unknown turns temporarily.
+pub fn find_diverged(
     project: &Project,
     remote: &RemoteName,
     reference: &str,
     tip: CommitId,
     own: &[CommitId],
-) -> RemoteDiff {
+) -> Option<Vec<TheirTurn>> {
     let repository = &project.repository;
     if repository.has(tip) {
         return walk(repository, tip, own);
@@ -83,12 +75,12 @@ pub fn diff_remote(
     // If they cannot be fetched, the caller still learns that the remote has other turns.
     let requested = [WantedRef::One(reference)];
     let received = receive_refs(repository, remote, &requested, FetchProgress::Hidden);
-    let diff = walk(repository, tip, own);
+    let turns = walk(repository, tip, own);
     drop(received);
-    diff
+    turns
 }
 
-fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> RemoteDiff {
+fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> Option<Vec<TheirTurn>> {
     let (mut turns, mut next) = (Vec::new(), Some(tip));
     while let Some(id) = next.filter(|id| !own.contains(id)) {
         let Ok(commit) = repository.commit(id) else {
@@ -106,10 +98,8 @@ fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> RemoteDiff 
         next = commit.parents.first().copied();
     }
 
-    match next.is_some() && next == own.last().copied() {
-        true => RemoteDiff::Ahead(turns),
-        false => RemoteDiff::Other(turns),
-    }
+    let is_ahead = next.is_some() && next == own.last().copied();
+    (!is_ahead).then_some(turns)
 }
 
 /// `None` if the turn is unreadable.
