@@ -1,12 +1,13 @@
 //! Remembers files that turns made and a snapshot would leave out: ignored files, files marked with
 //! `git update-index --assume-unchanged`, and files that look like secrets.
 //!
-//! The note of a checkout has all files of turns that git does not track, because rules can change
-//! later. If it is lost, snapshots leave these files out like any other ignored file.
+//! Two notes for each checkout: `kept` has what snapshots would leave out, `made` all files of
+//! turns that git does not track. Rules can change later, so `made` is compared with each snapshot.
+//! If the notes are lost, snapshots leave these files out like any other ignored file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 
@@ -19,7 +20,8 @@ use crate::git::snapshot::limits::{CreatedFile, Forced, SnapshotLimits};
 use crate::host::file::{is_out_of_reach, make_dirs, read_regular, write_atomic, write_cache};
 use crate::workspace::file_move::FileMove;
 
-const NOTES: &str = "kept";
+const KEPT: &str = "kept";
+const MADE: &str = "made";
 const RULES: &[u8] = b".gitignore";
 const MAX_NOTE: u64 = 64 << 20;
 
@@ -27,22 +29,54 @@ type StoredFiles = BTreeMap<Vec<u8>, CreatedFile>;
 
 /// Returns what snapshots of this checkout include despite the rules.
 pub fn read_forced(repository: &Repository) -> anyhow::Result<Vec<Forced>> {
-    let forced = |(path, file)| Forced {
+    Ok(read(repository, KEPT)?
+        .into_iter()
+        .map(|(path, file)| forced(path, file))
+        .collect())
+}
+
+/// Returns files of turns that are on disk and not in the snapshot: git ignores them by now.
+pub fn find_missing(repository: &Repository, snapshot: TreeId) -> anyhow::Result<Vec<Forced>> {
+    let created = read(repository, MADE)?;
+    let paths: BTreeSet<&[u8]> = created.keys().map(Vec::as_slice).collect();
+    let captured = repository.entries_at(snapshot, &paths)?;
+    let missing = created.iter().filter(|(path, _)| {
+        !captured.contains_key(path.as_slice()) && on_disk(repository, path).is_some()
+    });
+    let missing = missing.map(|(path, file)| forced(path.clone(), *file));
+    Ok(missing.collect())
+}
+
+pub fn keep(repository: &Repository, files: &[Forced]) -> anyhow::Result<()> {
+    let mut stored = read(repository, KEPT)?;
+    for Forced {
+        path,
+        created: file,
+    } in files
+    {
+        stored.extend(file.map(|file| (path.clone(), file)));
+    }
+    write(repository, KEPT, &stored)
+}
+
+fn forced(path: Vec<u8>, file: CreatedFile) -> Forced {
+    Forced {
         path,
         created: Some(file),
-    };
-    Ok(read(repository)?.into_iter().map(forced).collect())
+    }
 }
 
 pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
-    let mut stored = read(repository)?;
-    let before = stored.len();
-    // If the user creates a file of that name later, the ignore rules apply to it.
-    stored.retain(|path, _| !is_missing(repository, path));
-    match stored.len() < before {
-        true => write(repository, &stored, write_atomic),
-        false => Ok(()),
+    for dir in [KEPT, MADE] {
+        let mut stored = read(repository, dir)?;
+        let before = stored.len();
+        // If the user creates a file of that name later, the ignore rules apply to it.
+        stored.retain(|path, _| !is_missing(repository, path));
+        if stored.len() < before {
+            write(repository, dir, &stored)?;
+        }
     }
+    Ok(())
 }
 
 /// Updates the list after files were applied to a checkout. Conflicting paths keep their entry.
@@ -52,8 +86,8 @@ pub fn record_applied(
     files: &FileMove,
     published: &Published,
 ) -> anyhow::Result<()> {
-    let before = read(checkout)?;
-    let mut stored = before.clone();
+    let before = [read(checkout, KEPT)?, read(checkout, MADE)?];
+    let [mut stored, mut made_files] = before.clone();
     let mut applied = Vec::new();
     for change in diff::changes(checkout, files.from, files.to)? {
         if published.conflicts.contains_key(&change.path) {
@@ -61,6 +95,7 @@ pub fn record_applied(
         }
 
         stored.remove(&change.path);
+        made_files.remove(&change.path);
         if let Some(file) = created_file(checkout, &change) {
             applied.push((change.path, file));
         }
@@ -68,30 +103,28 @@ pub fn record_applied(
 
     // A turn can write rules that hide its own earlier files.
     let rules_changed = |path: &[u8]| path == RULES || path.ends_with(b"/.gitignore");
-    let mut is_needed = false;
     if applied.iter().any(|(path, _)| rules_changed(path)) {
-        is_needed = keep_newly_ignored(checkout, files.to, &mut stored)?;
+        keep_newly_ignored(checkout, files.to, &mut stored)?;
     }
     let paths: Vec<&[u8]> = applied.iter().map(|(path, _)| path.as_slice()).collect();
     let statuses = ignore::ignore_status(checkout, &paths)?;
     for ((path, file), status) in applied.into_iter().zip(statuses) {
-        let is_left_out = status.frozen
-            || !status.tracked && (status.ignored || is_passed_over(limits, checkout, &path, file));
-        is_needed |= is_left_out;
-        if is_left_out || !status.tracked {
+        let is_untracked =
+            !status.tracked && (status.ignored || is_passed_over(limits, checkout, &path, file));
+        if !status.tracked {
+            made_files.insert(path.clone(), file);
+        }
+        if status.frozen || is_untracked {
             stored.insert(path, file);
         }
     }
 
-    if stored == before {
-        return Ok(());
+    for (dir, now, before) in [(KEPT, stored, &before[0]), (MADE, made_files, &before[1])] {
+        if now != *before {
+            write(checkout, dir, &now)?;
+        }
     }
-    if is_needed {
-        return write(checkout, &stored, write_atomic);
-    }
-    // Written after most turns. As long as snapshots have the files anyway, the note is worth neither
-    // a flush nor an error.
-    let _ = write(checkout, &stored, write_cache);
+
     Ok(())
 }
 
@@ -104,14 +137,12 @@ fn created_file(checkout: &Repository, change: &TreeChange) -> Option<CreatedFil
     Some(CreatedFile { id, size })
 }
 
-/// Notes unchanged files that the turn's new rules ignore, which would otherwise look deleted. Returns
-/// whether there are any.
+/// Notes unchanged files that the turn's new rules ignore, which would otherwise look deleted.
 fn keep_newly_ignored(
     checkout: &Repository,
     tree: TreeId,
     stored: &mut StoredFiles,
-) -> anyhow::Result<bool> {
-    let mut any = false;
+) -> anyhow::Result<()> {
     let leaves = checkout.leaves(tree)?;
     let paths: Vec<&[u8]> = leaves.iter().map(|leaf| leaf.path.as_slice()).collect();
     let statuses = ignore::ignore_status(checkout, &paths)?;
@@ -122,10 +153,9 @@ fn keep_newly_ignored(
         if let Some(size) = on_disk(checkout, &leaf.path) {
             let id = BlobId::of(leaf.id);
             stored.insert(leaf.path.clone(), CreatedFile { id, size });
-            any = true;
         }
     }
-    Ok(any)
+    Ok(())
 }
 
 fn is_passed_over(
@@ -156,14 +186,16 @@ fn is_missing(checkout: &Repository, path: &[u8]) -> bool {
     }
 }
 
-fn note_path(checkout: &Repository) -> PathBuf {
-    let notes = checkout.teddy_dir().join(NOTES);
-    notes.join(checkout.worktree_name())
+fn note_path(checkout: &Repository, dir: &str) -> PathBuf {
+    checkout
+        .teddy_dir()
+        .join(dir)
+        .join(checkout.worktree_name())
 }
 
 /// Skips damaged entries. Fails if the note is unreadable: its files would look deleted.
-fn read(checkout: &Repository) -> anyhow::Result<StoredFiles> {
-    let bytes = match read_regular(&note_path(checkout), MAX_NOTE) {
+fn read(checkout: &Repository, dir: &str) -> anyhow::Result<StoredFiles> {
+    let bytes = match read_regular(&note_path(checkout, dir), MAX_NOTE) {
         Err(error) if is_out_of_reach(&error) => return Err(error.into()),
         bytes => bytes.unwrap_or_default(),
     };
@@ -179,12 +211,8 @@ fn read(checkout: &Repository) -> anyhow::Result<StoredFiles> {
     Ok(records.filter_map(record).collect())
 }
 
-fn write(
-    checkout: &Repository,
-    stored: &StoredFiles,
-    method: fn(&Path, &[u8]) -> std::io::Result<()>,
-) -> anyhow::Result<()> {
-    let path = note_path(checkout);
+fn write(checkout: &Repository, dir: &str, stored: &StoredFiles) -> anyhow::Result<()> {
+    let path = note_path(checkout, dir);
     let parent = path.parent().expect("the note has a folder");
     let mut bytes = Vec::new();
     for (path, file) in stored {
@@ -193,7 +221,13 @@ fn write(
         bytes.push(0);
     }
 
+    // Written after most turns and compared with each snapshot: not worth a flush.
+    let write = if dir == KEPT {
+        write_atomic
+    } else {
+        write_cache
+    };
     make_dirs(parent)
-        .and_then(|()| method(&path, &bytes))
+        .and_then(|()| write(&path, &bytes))
         .with_context(|| format!("writing `{}`", path.display()))
 }

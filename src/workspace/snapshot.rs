@@ -21,7 +21,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
-use crate::workspace::forced_files::{forget_removed, read_forced};
+use crate::workspace::forced_files::{self, read_forced};
 use crate::workspace::notice::{FilesNotice, Notify};
 
 const MAX_RECORDS: u32 = 4;
@@ -100,6 +100,13 @@ pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Sn
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
     let force = forced(checkout, force)?;
+    let snapshot = snapshot::take_snapshot(repository, &index, &checkout.limits, &force)?;
+    // Rules that came after a turn can hide its files, which would then look deleted.
+    let missing = forced_files::find_missing(repository, snapshot.tree)?;
+    if missing.is_empty() {
+        return Ok(snapshot);
+    }
+    let force = [force, missing].concat();
     snapshot::take_snapshot(repository, &index, &checkout.limits, &force)
 }
 
@@ -143,13 +150,26 @@ pub(super) fn record(
 ) -> anyhow::Result<RecordedFiles> {
     fault::point("before-record")?;
     // Before the scan, which includes the files that are still listed.
-    forget_removed(checkout.repository)?;
+    forced_files::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {
         let began = Instant::now();
         let index = checkout.index(&checkout.repository.worktree_name());
         let force = forced(checkout, force)?;
-        let snapshot =
-            snapshot::staged_snapshot(checkout.repository, &index, &checkout.limits, &force)?;
+        let take = |force: &[Forced]| {
+            snapshot::staged_snapshot(checkout.repository, &index, &checkout.limits, force)
+        };
+        let mut snapshot = take(&force)?;
+        let missing = forced_files::find_missing(checkout.repository, snapshot.tree)?;
+        if !missing.is_empty() {
+            forced_files::keep(checkout.repository, &missing)?;
+            // The first scan's objects are scanned again and protected by the second.
+            snapshot
+                .keep
+                .take()
+                .map_or(Ok(()), |keep| keep::release(&keep))?;
+            let force = [force.clone(), missing].concat();
+            snapshot = take(&force)?;
+        }
         let took = began.elapsed();
         let commit = find_or_stage_commit(checkout.repository, snapshot.tree, tip)?;
 
