@@ -2,7 +2,7 @@
 
 use teddy::host::sandbox::{Availability, availability};
 
-use crate::plans::{create, plan};
+use crate::plans::{create, plan, read};
 use crate::screen::Screen;
 use crate::scripted_agent::{scripted_agent, scripted_command, use_scripted_agent};
 use crate::support::{Output, TestRepo};
@@ -106,6 +106,26 @@ fn an_ignored_file_of_the_users_is_not_in_the_plan_of_an_agent_that_lifts_the_ru
         [".gitignore", "my.log", "new.txt"].map(|path| repo.read(path)),
         ["", "mine\n", "new\n"]
     );
+}
+
+/// Regression: the plan named the bytes of a checkout, and the session's worktree still had those
+/// from before, so it failed.
+#[test]
+fn a_file_whose_line_ends_were_declared_since_can_be_deleted() {
+    let repo = project("");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Read it", &[read("old.txt")]));
+    for work in [
+        "printf 'new\\n' > new.txt; message 'Made it.'",
+        "echo '*.txt text eol=crlf' > .gitattributes; message 'Declared them.'",
+        "rm old.txt new.txt; message 'Deleted them.'",
+    ] {
+        use_scripted_agent(&repo, work);
+        repo.done(&["plan", "-m", "go on"]);
+        repo.done(&["execute", "-y"]);
+    }
+    let is_there = |file: &str| repo.path().join(file).exists();
+    assert_eq!(["old.txt", "new.txt"].map(is_there), [false, false]);
 }
 
 /// Bug: below the project, the pipe of the agent was another one in the overlay, and it read nothing.
