@@ -4,7 +4,7 @@
 //! CI also runs this module as root.
 
 use crate::plans::{create, edit, execute, plan, read};
-use crate::support::Output;
+use crate::support::{Output, TestRepo};
 use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, printed, project, run, signs};
 
 #[test]
@@ -30,6 +30,18 @@ fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
     repo.configure("worktree: { copy: ['/.env'] }\n");
     run(&repo, OVERLAY, "cat .env; test ! -e target/.env").check(0, &[]);
     assert!(printed(&repo).contains("KEY=2"));
+}
+
+/// Regression: TeDDy read the rules behind the link, and failed because it leads to itself.
+#[test]
+fn a_directory_can_take_the_place_of_a_link_to_itself() {
+    let repo = TestRepo::new();
+    std::os::unix::fs::symlink("link", repo.path().join("link")).unwrap();
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let script = "rm link && mkdir -p link/sub && echo 1 > link/sub/a.txt";
+    repo.run_plan(&plan("Replace it", &[execute(script)]));
+    assert_eq!(repo.read("link/sub/a.txt"), "1\n");
 }
 
 #[test]
