@@ -667,6 +667,38 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     assert_eq!(spent().as_deref(), Some("spent: 1.2"));
 }
 
+/// Regression: the plan had the user's edit too, and was rejected because the file has it already.
+#[test]
+fn what_the_user_saves_in_a_file_that_the_agent_then_writes_is_not_in_its_plan() {
+    let repo = project("");
+    let state = folder(&repo);
+    let [started, saved] = ["started", "saved"].map(|name| state.join(name));
+    let work = format!(
+        "touch {}; while ! test -e {}; do sleep 0.02; done; sed -i s/three/3/ a.txt; echo Done.",
+        started.display(),
+        saved.display()
+    );
+    repo.configure(&format!(
+        "model: it\nmodels:\n  it: {{ kind: agent, run: [{}], state: [{}] }}\n",
+        scripted_command(&state, &work).display(),
+        state.display()
+    ));
+    repo.done(&["new", "demo"]);
+    std::thread::scope(|scope| {
+        let planned = scope.spawn(|| repo.done(&["plan", "-m", "go"]));
+        while !started.exists() {
+            assert!(!planned.is_finished());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        repo.write("a.txt", "mine\ntwo\nthree\n");
+        std::fs::write(&saved, "").unwrap();
+    });
+    repo.done(&["execute", "-y", "--no-replan"]);
+    assert_eq!(repo.read("a.txt"), "mine\ntwo\n3\n");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "mine\ntwo\nthree\n");
+}
+
 #[test]
 fn a_user_who_edits_the_same_lines_meanwhile_loses_nothing() {
     let repo = project("printf 'one\\nTWO\\nthree\\n' > a.txt; message 'Shouted.'");
