@@ -112,7 +112,13 @@ impl<'r> LazyRules<'r> {
                 none.insert(IgnoreStack::of(&self.repository.gix, &index.state)?)
             }
         };
-        rules.ignores(path, mode)
+        // The rules below a link are those of its target, which can be anywhere or nowhere.
+        let top = self.repository.workdir();
+        let is_link = |dir: &&[u8]| top.join(OsStr::from_bytes(dir)).is_symlink();
+        match parent_dirs(path).filter(is_link).last() {
+            Some(link) => rules.ignores(link, Mode::DIR),
+            None => rules.ignores(path, mode),
+        }
     }
 }
 

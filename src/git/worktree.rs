@@ -408,6 +408,11 @@ impl SessionWorktree {
         self.lower.is_some()
     }
 
+    /// The user's files below the layer, as a snapshot had them.
+    pub fn lower_tree(&self) -> Option<TreeId> {
+        self.lower.as_ref().map(|lower| lower.tree)
+    }
+
     pub fn is_set_up(&self, setup: &str) -> bool {
         self.record.setup(self.is_layered()).as_deref() == Some(setup)
     }

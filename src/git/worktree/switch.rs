@@ -21,7 +21,7 @@ use crate::git::path_handle::{IfMissing, PathHandle, Top, WalkResult};
 use crate::git::paths::parent_dirs;
 use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
-use crate::git::version::{self, TreeVersion};
+use crate::git::version::{self, Mark, TreeVersion};
 use crate::git::worktree::scan::is_special_file;
 
 /// Up to this number of files, starting a thread costs more than it saves.
@@ -284,7 +284,12 @@ impl TargetChecker<'_> {
             }
         };
         let current = version::read_disk(self.repository, handle)?;
-        let is_same = version.is(path, Some(entry), &current)?;
+        // git can store the same for other bytes, such as other line ends.
+        let is_same = version.is(path, Some(entry), &current)?
+            && match current.mark {
+                Mark::File(id, _) => version.checked_out_id(path, entry)? == id,
+                _ => true,
+            };
         Ok(is_same.then(|| as_in_index(&stat)))
     }
 }

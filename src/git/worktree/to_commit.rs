@@ -47,7 +47,7 @@ pub(super) fn switch(
     remove_recorded(worktree, &top, tree)?;
     let extent = reach(repository, target.extent);
     let mut part = None;
-    let scan = match (extent, &changes) {
+    let mut scan = match (extent, &changes) {
         (Extent::All, _) => scan_worktree(repository.workdir(), &old, options)?,
         (Extent::Paths(paths), Some(changes)) => {
             let paths = paths
@@ -60,6 +60,12 @@ pub(super) fn switch(
             part.check(&top, &old, options)?
         }
     };
+    if let Extent::Paths(paths) = extent {
+        // Attributes can have changed since they were written, and a plan names exact bytes.
+        let known = |path: &Vec<u8>| old.entry_index_by_path(path.as_bstr()).ok();
+        let indexed = paths.iter().filter_map(known);
+        indexed.for_each(|at| scan.same[at] = false);
+    }
 
     let switch = Switch {
         repository,

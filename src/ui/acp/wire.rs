@@ -166,14 +166,14 @@ impl AcpWire {
         self.send(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
     }
 
-    /// Sends a request and waits for its result. Returns `None` if the prompt is cancelled or the
-    /// client disconnects.
+    /// Sends a request and waits for its result. Returns `None` if the prompt is cancelled, the client
+    /// disconnects or a signal ends TeDDy.
     pub fn request(&mut self, method: &str, params: &Value) -> Option<Value> {
         self.requests += 1;
         let id = json!(format!("teddy-{}", self.requests));
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         loop {
-            if self.prompt.is_cancelled.load(Ordering::SeqCst) {
+            if self.prompt.is_cancelled.load(Ordering::SeqCst) || interrupt::requested() {
                 return None;
             }
             match self.incoming.recv_timeout(TICK) {

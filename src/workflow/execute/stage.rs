@@ -11,8 +11,10 @@ use anyhow::Context as _;
 
 use super::capture::WorktreeCapture;
 use super::prepare::{PreparedWorktree, prepare};
+use crate::git::diff;
 use crate::git::fingerprint::{self, Fingerprint};
 use crate::git::keep::damaged::{self, FsTime};
+use crate::git::merge::merge_trees;
 use crate::git::object::{CommitId, TreeId, writer};
 use crate::git::snapshot;
 use crate::git::worktree::moved::{Before, keep_unstored};
@@ -38,7 +40,9 @@ use crate::workflow::context::lists;
 use crate::workflow::context::pages::{Pages, pages};
 use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::user::{Approved, Event, User};
-use crate::workspace::snapshot::not_captured;
+use crate::workspace;
+use crate::workspace::file_move::with_paths_of;
+use crate::workspace::snapshot::{RecordedFiles, not_captured};
 
 pub(in crate::workflow) struct RunResult {
     pub ran: Ran,
@@ -297,12 +301,44 @@ fn take(
     repository_changes.extend(began.changes(project)?);
     repository_changes.extend(remarks);
     Ok(WorktreeResult {
-        tree,
+        tree: match worktree.lower_tree() {
+            Some(lower) => without_saves(project, env, lower, tree)?,
+            None => tree,
+        },
         base: commit.unwrap_or(env.before),
         repository_changes,
         not_captured: captured.not_captured,
         changed: captured.changed,
     })
+}
+
+/// Takes out of a result what the user or another turn has saved since the start in the same files. An
+/// overlay shows it to commands, and a file that one of them writes then contains it. `lower` has the
+/// user's files at the start.
+fn without_saves(
+    project: &Project,
+    env: &RunEnv<'_>,
+    lower: TreeId,
+    result: TreeId,
+) -> anyhow::Result<TreeId> {
+    let repository = &project.repository;
+    let mut changes = diff::changes(repository, env.tree, result)?;
+    let names = changes.iter().map(|change| change.path.clone());
+    let names: Vec<Vec<u8>> = names.collect();
+    let shown = repository.entries_at(lower, &names.iter().map(Vec::as_slice).collect())?;
+    changes.retain(|change| {
+        let is_edit = change.old.is_some() && change.new.is_some();
+        is_edit && shown.get(change.path.as_slice()) == change.old.as_ref()
+    });
+    let paths: Vec<_> = changes.into_iter().map(|change| change.path).collect();
+    if RecordedFiles::of(repository, env.before)?.still_has(repository, &paths) {
+        return Ok(result);
+    }
+
+    let now = workspace::snapshot::snapshot(&project.checkout(), &[])?.tree;
+    let saved = with_paths_of(repository, env.tree, now, paths)?;
+    // Lines that both changed stay as the commands left them.
+    Ok(merge_trees(repository, saved, result, env.tree)?.ours)
 }
 
 struct RunBaseline {

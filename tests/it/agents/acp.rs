@@ -138,6 +138,20 @@ impl Editor {
         self.call("session/prompt", &params)
     }
 
+    /// Leaves the first permission request of a prompt open.
+    fn prompt_until_asked(&mut self, session: &str, words: &str) {
+        let prompt = json!([{ "type": "text", "text": words }]);
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": 99, "method": "session/prompt", "params": params }),
+        );
+        let mut line = String::new();
+        while !line.contains("session/request_permission") {
+            line.clear();
+            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0);
+        }
+    }
+
     /// Returns the updates of a kind, and clears all.
     fn told(&mut self, kind: &str) -> Vec<Value> {
         let mut updates = std::mem::take(&mut self.updates);
@@ -336,14 +350,7 @@ fn an_agent_with_an_open_question_ends_if_the_prompt_is_cancelled_or_the_editor_
     check_end(&repo);
 
     // It leaves without an answer.
-    let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "again" }] });
-    editor
-        .send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "session/prompt", "params": params }));
-    let mut line = String::new();
-    while !line.contains("session/request_permission") {
-        line.clear();
-        assert_ne!(editor.stdout.read_line(&mut line).unwrap(), 0);
-    }
+    editor.prompt_until_asked(&session, "again");
     editor.leave();
     check_end(&repo);
 }
@@ -750,13 +757,26 @@ fn the_text_of_an_embedded_file_runs_no_command() {
     editor.leave();
 }
 
-/// Regression: without a prompt, the first signal had no effect as long as the editor kept the input
-/// open.
+/// Regression: without a prompt and during a review, the first signal had no effect as long as the
+/// editor kept the input open.
 #[test]
-fn a_signal_ends_it_while_no_prompt_runs() {
+fn a_signal_ends_it_while_no_prompt_runs_and_during_a_review() {
     let repo = project();
     let mut editor = Editor::new(&repo);
     editor.begin(&repo);
+    end_by_signal(editor);
+
+    repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));
+    let mut editor = Editor::new(&repo);
+    let session = editor.begin(&repo);
+    editor.prompt_until_asked(&session, "make d");
+    end_by_signal(editor);
+    assert!(!repo.path().join("d.txt").exists());
+    repo.done(&["-s", "make-d", "execute", "-y"]);
+    assert_eq!(repo.read("d.txt"), "d\n");
+}
+
+fn end_by_signal(mut editor: Editor) {
     let id = i32::try_from(editor.child.id()).unwrap();
     let child = rustix::process::Pid::from_raw(id).unwrap();
     rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();

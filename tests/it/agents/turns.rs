@@ -2,7 +2,7 @@
 
 use teddy::host::sandbox::{Availability, availability};
 
-use crate::plans::{create, plan};
+use crate::plans::{create, plan, read};
 use crate::screen::Screen;
 use crate::scripted_agent::{scripted_agent, scripted_command, use_scripted_agent};
 use crate::support::{Output, TestRepo};
@@ -106,6 +106,26 @@ fn an_ignored_file_of_the_users_is_not_in_the_plan_of_an_agent_that_lifts_the_ru
         [".gitignore", "my.log", "new.txt"].map(|path| repo.read(path)),
         ["", "mine\n", "new\n"]
     );
+}
+
+/// Regression: the plan named the bytes of a checkout, and the session's worktree still had those
+/// from before, so it failed.
+#[test]
+fn a_file_whose_line_ends_were_declared_since_can_be_deleted() {
+    let repo = project("");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Read it", &[read("old.txt")]));
+    for work in [
+        "printf 'new\\n' > new.txt; message 'Made it.'",
+        "echo '*.txt text eol=crlf' > .gitattributes; message 'Declared them.'",
+        "rm old.txt new.txt; message 'Deleted them.'",
+    ] {
+        use_scripted_agent(&repo, work);
+        repo.done(&["plan", "-m", "go on"]);
+        repo.done(&["execute", "-y"]);
+    }
+    let is_there = |file: &str| repo.path().join(file).exists();
+    assert_eq!(["old.txt", "new.txt"].map(is_there), [false, false]);
 }
 
 /// Bug: below the project, the pipe of the agent was another one in the overlay, and it read nothing.
@@ -645,6 +665,38 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     exit code 1
     ");
     assert_eq!(spent().as_deref(), Some("spent: 1.2"));
+}
+
+/// Regression: the plan had the user's edit too, and was rejected because the file has it already.
+#[test]
+fn what_the_user_saves_in_a_file_that_the_agent_then_writes_is_not_in_its_plan() {
+    let repo = project("");
+    let state = folder(&repo);
+    let [started, saved] = ["started", "saved"].map(|name| state.join(name));
+    let work = format!(
+        "touch {}; while ! test -e {}; do sleep 0.02; done; sed -i s/three/3/ a.txt; echo Done.",
+        started.display(),
+        saved.display()
+    );
+    repo.configure(&format!(
+        "model: it\nmodels:\n  it: {{ kind: agent, run: [{}], state: [{}] }}\n",
+        scripted_command(&state, &work).display(),
+        state.display()
+    ));
+    repo.done(&["new", "demo"]);
+    std::thread::scope(|scope| {
+        let planned = scope.spawn(|| repo.done(&["plan", "-m", "go"]));
+        while !started.exists() {
+            assert!(!planned.is_finished());
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        repo.write("a.txt", "mine\ntwo\nthree\n");
+        std::fs::write(&saved, "").unwrap();
+    });
+    repo.done(&["execute", "-y", "--no-replan"]);
+    assert_eq!(repo.read("a.txt"), "mine\ntwo\n3\n");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "mine\ntwo\nthree\n");
 }
 
 #[test]

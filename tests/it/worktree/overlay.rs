@@ -4,8 +4,8 @@
 //! CI also runs this module as root.
 
 use crate::plans::{create, edit, execute, plan, read};
-use crate::support::Output;
 use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, printed, project, run, signs};
+use crate::support::{Output, TestRepo};
 
 #[test]
 fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
@@ -30,6 +30,18 @@ fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
     repo.configure("worktree: { copy: ['/.env'] }\n");
     run(&repo, OVERLAY, "cat .env; test ! -e target/.env").check(0, &[]);
     assert!(printed(&repo).contains("KEY=2"));
+}
+
+/// Regression: TeDDy read the rules behind the link, and failed because it leads to itself.
+#[test]
+fn a_directory_can_take_the_place_of_a_link_to_itself() {
+    let repo = TestRepo::new();
+    std::os::unix::fs::symlink("link", repo.path().join("link")).unwrap();
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let script = "rm link && mkdir -p link/sub && echo 1 > link/sub/a.txt";
+    repo.run_plan(&plan("Replace it", &[execute(script)]));
+    assert_eq!(repo.read("link/sub/a.txt"), "1\n");
 }
 
 #[test]
@@ -160,6 +172,25 @@ fn the_plans_own_edits_and_its_commands_see_each_other() {
     assert!(!repo.path().join("made.txt").exists());
 }
 
+/// Runs a command that waits until the user has saved something.
+fn run_while_saving(repo: &TestRepo, backend: &str, script: &str, save: impl FnOnce()) {
+    let (started, saved) = signs(repo);
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.05; done; {script}",
+        started.display(),
+        saved.display()
+    );
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| run(repo, backend, &script));
+        while !started.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        save();
+        std::fs::write(&saved, "").unwrap();
+        ran.join().unwrap().check(0, &[]);
+    });
+}
+
 #[test]
 fn what_the_user_saves_while_a_command_runs_is_theirs() {
     if !overlays() {
@@ -167,21 +198,9 @@ fn what_the_user_saves_while_a_command_runs_is_theirs() {
     }
     for backend in [OVERLAY, CHECKOUT] {
         let repo = project();
-        let (started, saved) = signs(&repo);
-        let script = format!(
-            "touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo plan >> src/b.txt",
-            started.display(),
-            saved.display()
-        );
-        std::thread::scope(|scope| {
-            let ran = scope.spawn(|| run(&repo, backend, &script));
-            while !started.exists() {
-                std::thread::sleep(std::time::Duration::from_millis(2));
-            }
+        run_while_saving(&repo, backend, "echo plan >> src/b.txt", || {
             repo.write("src/a.txt", "saved meanwhile\n");
             repo.remove("d/e");
-            std::fs::write(&saved, "").unwrap();
-            ran.join().unwrap().check(0, &[]);
         });
         assert_eq!(repo.read("src/a.txt"), "saved meanwhile\n", "{backend}");
         assert_eq!(repo.read("src/b.txt"), "b\nplan\n", "{backend}");
@@ -193,6 +212,27 @@ fn what_the_user_saves_while_a_command_runs_is_theirs() {
             "teddy/sessions/s^2",
         ]);
         assert_eq!(changed, "src/b.txt", "{backend}");
+    }
+}
+
+/// Regression: the turn had the user's edit too, and an undo took it away.
+#[test]
+fn what_the_user_saves_in_a_file_that_a_command_then_writes_is_theirs() {
+    if !overlays() {
+        return;
+    }
+    for backend in [OVERLAY, CHECKOUT] {
+        let repo = project();
+        let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n{last}\n");
+        repo.write("src/b.txt", lines("1", "5"));
+        run_while_saving(&repo, backend, "sed -i s/5/plan/ src/b.txt", || {
+            repo.write("src/b.txt", lines("mine", "5"));
+        });
+        assert_eq!(repo.read("src/b.txt"), lines("mine", "plan"), "{backend}");
+        let of_turn = repo.git(&["show", "teddy/sessions/s^2:src/b.txt"]);
+        assert_eq!(of_turn, lines("1", "plan").trim_end(), "{backend}");
+        repo.done(&["undo"]);
+        assert_eq!(repo.read("src/b.txt"), lines("mine", "5"), "{backend}");
     }
 }
 
