@@ -59,7 +59,7 @@ pub struct ActionRow {
 }
 
 /// A key of the format, and the keys that models use instead.
-pub type OtherKeys = (&'static str, &'static [&'static str]);
+pub type OtherKeys = (&'static str, &'static str);
 
 impl ActionRow {
     /// Returns whether free text follows the field list.

@@ -30,7 +30,7 @@ use crate::plan::spelling::markup::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 use crate::text::path::RepoPath;
-use crate::text::{counted, link};
+use crate::text::{counted, has_word, link};
 
 /// A reply after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -357,18 +357,8 @@ fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
 // a person to weigh.
 
 /// Keys that only describe the block or count the step.
-const PLAIN_KEYS: [&str; 10] = [
-    "language",
-    "shell",
-    "type",
-    "action",
-    "actiontype",
-    "id",
-    "step",
-    "number",
-    "order",
-    "category",
-];
+const PLAIN_KEYS: &str = "\
+    language shell type action actiontype id step number order category";
 
 /// Returns a note for each such word in the commands of a plan.
 fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
@@ -383,8 +373,7 @@ fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
 fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
     let row = action.kind.row();
     let other = action.fields.iter().filter(|field| {
-        key::resolve(&field.key, Some(row)).is_none()
-            && !PLAIN_KEYS.contains(&&*letters(&field.key))
+        key::resolve(&field.key, Some(row)).is_none() && !has_word(PLAIN_KEYS, &letters(&field.key))
     });
     let mut notes: Vec<Note> = other
         .map(|field| {

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::counted;
 use super::keep_bytes::{Line, lines};
 use super::path::RepoPath;
 use super::sanitize::sanitize_line;
+use super::{counted, has_word};
 
 /// What stands for bytes that could not be decoded.
 const REPLACEMENT: char = '\u{fffd}';
@@ -45,16 +45,9 @@ const HEAD: usize = 8;
 const MAX_HEAD: usize = 4096;
 
 /// Files that a package manager writes.
-const LOCK_FILES: [&str; 8] = [
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    "bun.lockb",
-    "go.sum",
-    "packages.lock.json",
-    "gradle.lockfile",
-    "conda-lock.yml",
-];
+const LOCK_FILES: &str = "\
+    package-lock.json npm-shrinkwrap.json pnpm-lock.yaml bun.lockb go.sum packages.lock.json \
+    gradle.lockfile conda-lock.yml";
 
 /// What a path and two versions do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -313,7 +306,7 @@ pub fn damage(path: &RepoPath, before: &[u8], after: &[u8], facts: FileFacts) ->
 pub fn is_generated(path: &RepoPath, text: &[u8]) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
     let name = name.to_ascii_lowercase();
-    if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
+    if name.ends_with(".lock") || has_word(LOCK_FILES, &name) {
         return true;
     }
     let head = &text[..text.len().min(MAX_HEAD)];

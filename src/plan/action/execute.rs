@@ -24,9 +24,9 @@ use crate::plan::line::value::unquoted;
 use crate::plan::run::{ActionError, Ending, Executed, Outcome, STOPPED, Stage};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::link;
 use crate::text::path::{PathError, RepoPath};
 use crate::text::sanitize::{sanitize_blanks, sanitize_line};
+use crate::text::{has_word, link};
 
 /// Key of the field with which the user grants a command the network.
 pub const NETWORK: &str = "Network";
@@ -48,38 +48,21 @@ pub static ROW: ActionRow = ActionRow {
     other_keys: &[
         (
             "cwd",
-            &[
-                "workingdirectory",
-                "workingdir",
-                "workdir",
-                "directory",
-                "folder",
-            ],
+            "workingdirectory workingdir workdir directory folder",
         ),
         (
             "env",
-            &[
-                "environment",
-                "environmentvariables",
-                "envvars",
-                "envvariables",
-                "variables",
-            ],
+            "environment environmentvariables envvars envvariables variables",
         ),
         (
             "Timeout",
-            &[
-                "timelimit",
-                "timeoutseconds",
-                "timeoutinseconds",
-                "timeouts",
-            ],
+            "timelimit timeoutseconds timeoutinseconds timeouts",
         ),
         (
             "Expected Outcome",
-            &["expected", "expectedresult", "expectedoutput", "outcome"],
+            "expected expectedresult expectedoutput outcome",
         ),
-        (COMMAND, &["command", "cmd", "shellcommand", "script"]),
+        (COMMAND, "command cmd shellcommand script"),
     ],
     shape: BodyShape::Script,
     group: SummaryGroup::Commands,
@@ -504,42 +487,9 @@ fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {
 }
 
 /// Languages that no shell runs, in lower case.
-const OTHER_LANGUAGES: [&str; 34] = [
-    "python",
-    "py",
-    "python3",
-    "javascript",
-    "js",
-    "typescript",
-    "ts",
-    "json",
-    "yaml",
-    "yml",
-    "toml",
-    "diff",
-    "patch",
-    "rust",
-    "rs",
-    "go",
-    "java",
-    "c",
-    "cpp",
-    "csharp",
-    "cs",
-    "ruby",
-    "rb",
-    "perl",
-    "php",
-    "sql",
-    "html",
-    "css",
-    "xml",
-    "powershell",
-    "ps1",
-    "pwsh",
-    "bat",
-    "output",
-];
+const OTHER_LANGUAGES: &str = "\
+    python py python3 javascript js typescript ts json yaml yml toml diff patch rust rs go java c \
+    cpp csharp cs ruby rb perl php sql html css xml powershell ps1 pwsh bat output";
 
 /// Prompts of a terminal session.
 const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
@@ -566,7 +516,7 @@ fn check_script(body: &mut Body<'_>, script: &str, language: &str) {
                 "write `#!/usr/bin/env python3`, or leave the line out",
             );
         }
-    } else if OTHER_LANGUAGES.contains(&&*language) {
+    } else if has_word(OTHER_LANGUAGES, &language) {
         let message = format!("the code block is {language}, and EXECUTE runs a shell script");
         let hint = "write the shell command that does it, such as `python script.py`";
         body.report(body.line, message, hint);

@@ -16,10 +16,7 @@ pub static ROW: ActionRow = ActionRow {
     aliases: &[],
     other_names: &[],
     keys: &["Agent", "Handoff Resources", "Description"],
-    other_keys: &[
-        ("Agent", &["targetagent", "agentname", "nextagent"]),
-        HANDOFF_KEYS,
-    ],
+    other_keys: &[("Agent", "targetagent agentname nextagent"), HANDOFF_KEYS],
     shape: BodyShape::Message,
     group: SummaryGroup::Messages,
     unit: ("agent", "agents"),

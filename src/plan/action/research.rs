@@ -22,7 +22,7 @@ pub static ROW: ActionRow = ActionRow {
     aliases: &[],
     other_names: &["WEB_SEARCH", "SEARCH_WEB"],
     keys: &["Description"],
-    other_keys: &[(QUERY, &["query", "queries", "searchquery", "search"])],
+    other_keys: &[(QUERY, "query queries searchquery search")],
     shape: BodyShape::Queries,
     group: SummaryGroup::Web,
     unit: ("search", "searches"),
