@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use behavior::Behavior;
+use behavior::{Behavior, Editable, UserEdit};
 use body::Body;
 
 use crate::plan::field::Field;
@@ -250,6 +250,16 @@ impl ActionKind {
     /// Returns its name as the format spells it.
     pub fn name(&self) -> &'static str {
         self.row().name
+    }
+
+    /// Returns the action with the user's edit applied; `None` for an edit of another kind.
+    pub fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::Text(text) = edit else {
+            return self.with_version(edit);
+        };
+        let mut edited = self.clone();
+        edited.set_text(text);
+        matches!(self.editable(), Editable::Text(_)).then_some(edited)
     }
 }
 

@@ -9,9 +9,7 @@ use serde_json::Value;
 
 pub use super::Execute;
 
-use super::behavior::{
-    Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
-};
+use super::behavior::{Behavior, Editable, PreviewPart, ReportPart, SummaryItem, first_line};
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, write_block};
 use crate::host::file::{FileKind, Root, reason};
 use crate::host::shell::{ScriptEnd, may_set_variable, requested_interpreter};
@@ -236,23 +234,14 @@ impl Behavior for Execute {
         Editable::Text(self.command.clone())
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::Text(text) = edit else {
-            return None;
-        };
+    fn set_text(&mut self, text: &str) {
         // An editor can add or drop the final newline; the script keeps its own.
         let end = if self.command.ends_with('\n') {
             "\n"
         } else {
             ""
         };
-
-        let command = format!("{}{end}", text.trim_end_matches('\n'));
-        let edited = Execute {
-            command,
-            ..self.clone()
-        };
-        Some(edited.into())
+        self.command = format!("{}{end}", text.trim_end_matches('\n'));
     }
 }
 
@@ -491,7 +480,6 @@ const OTHER_LANGUAGES: &str = "\
     python py python3 javascript js typescript ts json yaml yml toml diff patch rust rs go java c \
     cpp csharp cs ruby rb perl php sql html css xml powershell ps1 pwsh bat output";
 
-/// Prompts of a terminal session.
 const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
 
 /// Field keys that repeat the script.
