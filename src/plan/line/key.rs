@@ -145,17 +145,13 @@ pub fn resolve(key: &str, row: Option<&'static ActionRow>) -> Option<&'static st
     }
 
     let plain = letters(key);
-    let other = row.other_keys.iter();
-    let mut same = other.filter(|(_, keys)| has_word(keys, &plain));
-    let translated = || {
-        let entry = TRANSLATED_KEYS
-            .iter()
-            .find(|(_, keys)| has_word(keys, &plain));
-        entry
-            .map(|(key, _)| *key)
-            .filter(|key| row.keys.contains(key))
-    };
-    same.next().map(|(key, _)| *key).or_else(translated)
+    let translated = TRANSLATED_KEYS
+        .iter()
+        .filter(|(key, _)| row.keys.contains(key));
+    let mut others = row.other_keys.iter().chain(translated);
+    others
+        .find(|(_, keys)| has_word(keys, &plain))
+        .map(|(key, _)| *key)
 }
 
 fn unnumbered(text: &str) -> &str {

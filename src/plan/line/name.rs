@@ -28,7 +28,6 @@ const REPLACE: &str = "\
     REEMPLAZAR POR, REEMPLAZAR CON, SUSTITUIR, SUBSTITUIR, SUBSTITUIR POR, SOSTITUIRE, \
     SOSTITUISCI, SOSTITUISCI CON, VERVANGEN, VERVANGEN DOOR, ЗАМЕНИТЬ, ЗАМЕНИТЬ НА, 置換, 置き換え, 替换, \
     替换为, 取代, 바꾸기, 교체";
-/// Languages of commands.
 const SHELLS: &str = "sh bash shell zsh console terminal";
 /// Longest label, in bytes.
 const MAX_LABEL: usize = 60;
@@ -108,7 +107,6 @@ pub fn is_announced(lines: &Lines<'_>, line: usize) -> bool {
     last_text.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
 }
 
-/// Returns the next non-blank line.
 pub fn text_below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
     (line + 1..=lines.len())
         .map(|number| lines.get(number))
@@ -126,10 +124,9 @@ pub fn section(line: &str) -> Option<(Section, usize)> {
         .next()
         .unwrap_or_default()
         .trim_matches(|c: char| !c.is_alphanumeric());
-    let same = |candidate: &&Section| candidate.name().eq_ignore_ascii_case(name);
-    let section = [Section::Rationale, Section::Memos, Section::Plan]
+    let section = Section::ALL
         .into_iter()
-        .find(|candidate| same(&candidate))
+        .find(|section| section.name().eq_ignore_ascii_case(name))
         .or_else(|| name.eq_ignore_ascii_case("memo").then_some(Section::Memos))?;
 
     Some((section, level))
@@ -255,7 +252,6 @@ fn is_spoken(matched: &MatchedName<'_>, level: usize) -> bool {
         && (alone || (matched.own && matched.loud))
 }
 
-/// Returns whether the line below a heading fits its action.
 fn confirms(heading: &ActionHeading, next_text: &str) -> bool {
     let field = key::field(next_text, Some(heading.row)).is_some();
     let target = heading.target().is_some();

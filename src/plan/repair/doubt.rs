@@ -207,7 +207,6 @@ impl Analysis<'_> {
         fence.is_long_enough(opener).then_some(last)
     }
 
-    /// Reports an opening fence that occurs twice.
     fn opener(&self, span: &BlockSpan) -> Option<Note> {
         let first = self.lines.get(span.body.start)?;
         let same = first.text.trim() == self.lines[span.open].text.trim();
@@ -478,7 +477,7 @@ fn is_part_of_heading(text: &str) -> bool {
     let heading = text[level..].trim();
     let unnumbered = heading.trim_start_matches(|c: char| c.is_ascii_digit());
     let name = unnumbered.trim_start_matches(['.', ')', ' ', '`', '*']);
-    let sections = [Section::Rationale, Section::Memos, Section::Plan].map(Section::name);
+    let sections = Section::ALL.map(Section::name);
     let mut names = ROWS.iter().map(|row| row.name).chain(sections);
     let spelled = |name: &str| name.to_uppercase().replace(' ', "_");
     let start = spelled(name);
@@ -566,7 +565,6 @@ pub(super) fn is_remark_after_fence(closer: &str) -> bool {
     text.is_empty() || says && !is_code && !is_language
 }
 
-/// Returns the visible text after a closing fence.
 pub(super) fn text_after_fence(closer: &str) -> &str {
     let text = closer.trim_start().trim_start_matches(['`', '~']);
     text.trim_matches(|c: char| c.is_whitespace() || is_zero_width(c))
