@@ -63,7 +63,6 @@ impl LeakKinds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
     pub kind: LeakKind,
-    /// A short description.
     pub label: &'static str,
     /// Its position in bytes.
     pub range: Range<usize>,
@@ -220,28 +219,10 @@ const PAGES: &str = "\
     about index page pages dashboard settings profile login logout contact help search home \
     news feed view list new";
 // Text in front of the address of a page, rather than of a path.
-const PAGE_BEFORE: [&str; 20] = [
-    "href=",
-    "src=",
-    "action=",
-    "to=",
-    "url=",
-    "url(",
-    "href:",
-    "url:",
-    "route(",
-    "get(",
-    "post(",
-    "put(",
-    "delete(",
-    "push(",
-    "navigate(",
-    "redirect(",
-    "fetch(",
-    "get ",
-    "post ",
-    "put ",
-];
+const PAGE_BEFORE: &str = "\
+    href= src= action= to= url= url( href: url: route( get( post( put( delete( push( navigate( \
+    redirect( fetch(";
+const METHODS: [&str; 3] = ["get ", "post ", "put "];
 // Bytes before a path that are searched for the beginning of a word.
 const FAR: usize = 512;
 
@@ -351,7 +332,10 @@ fn is_whole_path(text: &str, start: usize, name: Range<usize>) -> bool {
         .trim_end_matches(['"', '\'', '`', '\\'])
         .to_lowercase();
     !is_page.iter().any(|ending| word.ends_with(ending))
-        && !PAGE_BEFORE.iter().any(|opening| before.ends_with(opening))
+        && !PAGE_BEFORE
+            .split(' ')
+            .chain(METHODS)
+            .any(|opening| before.ends_with(opening))
 }
 
 fn is_generic(name: &str) -> bool {
