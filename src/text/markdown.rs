@@ -388,7 +388,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.starts.len()
     }

@@ -34,7 +34,6 @@ pub fn canonical(key: &str) -> Option<&'static str> {
     NAMES.get(&letters(key)).copied()
 }
 
-/// Every key by its letters.
 static NAMES: LazyLock<HashMap<String, &str>> = LazyLock::new(|| {
     let keys = ROWS.iter().flat_map(|row| row.keys).copied();
     let keys = keys.chain(HEADER).chain(UNSUPPORTED);
@@ -62,7 +61,6 @@ pub fn is_unsupported(key: &str) -> bool {
     UNSUPPORTED.contains(&key)
 }
 
-/// Returns whether a key would make an action conditional.
 pub fn is_condition(key: &str) -> bool {
     has_word(CONDITIONS, &letters(key))
 }

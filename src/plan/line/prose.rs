@@ -58,7 +58,6 @@ fn ends(text: &str) -> bool {
     (last.ends_with(ENDS) && spaced) || count >= MIN_WORDS
 }
 
-/// Returns whether lines end like a sentence.
 pub fn is_ended(lines: &[&str]) -> bool {
     let text = lines.last().map_or("", |line| line.trim_end());
     !text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '(' | '/'))
@@ -72,7 +71,6 @@ pub fn is_sentence_of_its_own(above: &str, line: &str) -> bool {
     !line.trim().is_empty() && (ended || !lower)
 }
 
-/// Returns a text without code spans.
 pub fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }

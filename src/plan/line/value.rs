@@ -18,7 +18,6 @@ const SYSTEM: &str = "\
     Applications Users Volumes";
 /// Mount points of the project in containers of coding tools.
 const MOUNTS: &str = "repo workspace workspaces";
-/// Units of time, with their seconds.
 const UNITS: [(&str, u64); 3] = [
     ("h hrs hour hours", 3600),
     ("m min mins minute minutes", 60),
@@ -48,7 +47,6 @@ pub fn is_nothing_for(key: &str, value: &str) -> bool {
     is_nothing(value) && (!own || (key == "cwd" && none))
 }
 
-/// Returns whether a value spells out the project root.
 pub fn is_root(value: &str) -> bool {
     let text = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
     has_phrase(ROOTS, &text)

@@ -11,7 +11,6 @@ use crate::text::markdown::Lines;
 
 /// Brackets of marks such as `<|eot_id|>`.
 const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
-/// Other marks behind a reply.
 const TRAILING: [&str; 5] = [
     "</s>",
     "<end_of_turn>",
@@ -19,7 +18,6 @@ const TRAILING: [&str; 5] = [
     "[/INST]",
     "<end_of_utterance>",
 ];
-/// Other marks before a reply.
 const LEADING: [&str; 7] = [
     "<|start|>assistant",
     "<|im_start|>assistant",
@@ -51,7 +49,6 @@ pub(super) fn inner(reply: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns where a reply begins.
 fn start(reply: &str) -> usize {
     let at = |tail: &str| reply.len() - tail.len();
     let text = reply.trim_start();

@@ -174,7 +174,6 @@ fn edit(lines: &[ReplyLine<'_>], step: &ReadingStep, edits: &mut Vec<(usize, Rep
     }
 }
 
-/// Adds the edits that correct a block's fences.
 fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, RepairEdit)>) {
     let opener = lines[span.open].text;
     let body = opener.trim_start_matches([' ', '\t']);

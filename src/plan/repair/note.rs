@@ -97,7 +97,6 @@ fn follows_command(lines: &[ReplyLine<'_>], at: usize) -> bool {
     row.is_some_and(|row| row.shape.reaches_outside())
 }
 
-/// Says what was done to a block's fences.
 fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {

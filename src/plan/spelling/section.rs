@@ -110,7 +110,6 @@ fn title_of(line: &str) -> Option<&str> {
     (!title.is_empty()).then_some(title)
 }
 
-/// Finds memos under another heading, by their marks.
 fn memos(blocks: &[MarkdownBlock], passages: &mut [Passage], edits: &mut LineEdits<'_>) {
     let lines = edits.lines;
     if passages.iter().any(|passage| passage.is(Section::Memos)) {

@@ -65,7 +65,6 @@ impl<'a> SimulatedFiles<'a> {
         })
     }
 
-    /// Returns the current state of a path.
     pub fn look_up(&self, path: &RepoPath) -> anyhow::Result<Lookup> {
         for dir in path.parents().rev() {
             match self.at(&dir)? {
