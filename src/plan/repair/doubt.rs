@@ -359,18 +359,9 @@ pub(super) fn truncation_without_plan(lines: &[ReplyLine<'_>]) -> Option<Note> {
 pub(super) fn truncation_of_structure(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note> {
     let last = last_nonblank(lines)?;
     let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
-    if step.line < lines.len() {
-        return truncation_without_plan(lines);
-    }
-
-    truncation_without_plan(lines).or_else(|| {
-        is_half.then(|| {
-            note(
-                last,
-                &format!("{TRUNCATED}: what this line belongs to is not complete"),
-            )
-        })
-    })
+    let message = format!("{TRUNCATED}: what this line belongs to is not complete");
+    let half = (is_half && step.line >= lines.len()).then(|| note(last, &message));
+    truncation_without_plan(lines).or(half)
 }
 
 /// Reports how the best reading shows that the reply was truncated.

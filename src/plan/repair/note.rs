@@ -186,9 +186,10 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> 
     for at in body.clone() {
         match (lines[at].kind, open) {
             (LineKind::Section(Section::Plan), None) => planned = true,
-            (_, None) if !planned && is_action(&lines[at]) => return Some(at),
-            (_, Some(outer))
-                if outer.info != Info::Document && !planned && is_action(&lines[at]) =>
+            (_, outer)
+                if !planned
+                    && outer.is_none_or(|outer| outer.info != Info::Document)
+                    && is_action(&lines[at]) =>
             {
                 return Some(at);
             }
