@@ -243,7 +243,7 @@ pub fn written(
     facts: &dyn Facts,
 ) -> anyhow::Result<(Simulation, BTreeMap<RepoPath, Option<FileState>>)> {
     let validator = validate_actions(plan, facts)?;
-    Ok((validator.simulation, validator.files.into_written()))
+    Ok((validator.simulation, validator.files.written))
 }
 
 fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Validator<'a>> {

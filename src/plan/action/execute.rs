@@ -435,22 +435,14 @@ fn parse_variable(item: &str) -> Option<(String, String)> {
     let item = unquoted(item).unwrap_or(item);
     let at = item.find([':', '='])?;
     let name = item[..at].trim_matches(['`', '*', ' ']);
-    let mut value = item[at + 1..].trim_start_matches('*').trim();
+    let value = item[at + 1..].trim_start_matches('*').trim();
     if !is_variable_name(name) {
         return None;
     }
 
-    for mark in ['`', '"', '\''] {
-        let inner = value
-            .strip_prefix(mark)
-            .and_then(|tail| tail.strip_suffix(mark));
-        if let Some(inner) = inner {
-            value = inner;
-            break;
-        }
-    }
-
-    Some((name.to_owned(), value.to_owned()))
+    let inside = |mark: char| value.strip_prefix(mark)?.strip_suffix(mark);
+    let inner = ['`', '"', '\''].into_iter().find_map(inside);
+    Some((name.to_owned(), inner.unwrap_or(value).to_owned()))
 }
 
 fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {

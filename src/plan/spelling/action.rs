@@ -530,11 +530,10 @@ impl Speller<'_, '_> {
         };
         for text in std::mem::take(&mut self.blocks) {
             let fence = fence_for(&text, 4);
-            self.edits.insert(passage.end, "");
-            self.edits.insert(passage.end, format!("{fence}{language}"));
-            self.edits.insert(passage.end, text);
-            self.edits.insert(passage.end, fence);
-            self.edits.insert(passage.end, "");
+            let opener = format!("{fence}{language}");
+            for line in ["", &opener, &text, &fence, ""] {
+                self.edits.insert(passage.end, line);
+            }
         }
     }
 
