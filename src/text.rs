@@ -149,6 +149,11 @@ pub fn has_word(list: &str, word: &str) -> bool {
     list.split(' ').any(|other| other == word)
 }
 
+/// Like [`has_word`], for phrases that commas separate.
+pub fn has_phrase(list: &str, phrase: &str) -> bool {
+    list.split(", ").any(|other| other == phrase)
+}
+
 fn constant_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 }

@@ -321,13 +321,13 @@ impl Complaints {
         let text = String::from_utf8_lossy(&self.tail);
         let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
         let plain = strip_ansi(text.trim());
-        let clean = redact_values(&plain, &secrets).text;
+        let clean = redact_values(&plain, &secrets);
         sanitize_block(last_characters(&clean, MAX_STDERR_TAIL)).into_owned()
     }
 
     fn hide_secrets(&self, text: &str) -> String {
         let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
-        replace_values(text, &secrets).text.into_owned()
+        replace_values(text, &secrets).into_owned()
     }
 
     pub fn behind_colon(&self) -> String {

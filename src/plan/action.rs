@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use behavior::Behavior;
+use behavior::{Behavior, Editable, UserEdit};
 use body::Body;
 
 use crate::plan::field::Field;
@@ -59,7 +59,7 @@ pub struct ActionRow {
 }
 
 /// A key of the format, and the keys that models use instead.
-pub type OtherKeys = (&'static str, &'static [&'static str]);
+pub type OtherKeys = (&'static str, &'static str);
 
 impl ActionRow {
     /// Returns whether free text follows the field list.
@@ -250,6 +250,16 @@ impl ActionKind {
     /// Returns its name as the format spells it.
     pub fn name(&self) -> &'static str {
         self.row().name
+    }
+
+    /// Returns the action with the user's edit applied; `None` for an edit of another kind.
+    pub fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::Text(text) = edit else {
+            return self.with_version(edit);
+        };
+        let mut edited = self.clone();
+        edited.set_text(text);
+        matches!(self.editable(), Editable::Text(_)).then_some(edited)
     }
 }
 

@@ -110,7 +110,6 @@ fn compose_text(author: &AgentText<'_>, left_out: &[(Vec<u8>, String)]) -> PlanT
     }
 }
 
-/// Returns texts without any from the agent.
 fn neutral_text() -> PlanText {
     let message = "What the agent said cannot be shown in a plan.";
     PlanText {
@@ -131,7 +130,6 @@ fn normalize_text(text: &str) -> String {
     text.replace('\0', "")
 }
 
-/// Lists the changes that are not in the plan.
 fn list_left_out(left_out: &[(Vec<u8>, String)]) -> String {
     if left_out.is_empty() {
         return String::new();
@@ -241,7 +239,6 @@ const MAX_PLAN_TEXT: usize = 4 << 20;
 /// Bytes searched for unique matches.
 const MAX_SEARCHED: usize = 2 << 30;
 
-/// Attempts before every change becomes a TAKE.
 const MAX_TRIES: usize = 4;
 
 struct ChosenAction<'a> {
@@ -374,7 +371,6 @@ fn rename_notes<'a>(changes: &[&'a MadeChange]) -> BTreeMap<&'a [u8], String> {
     notes
 }
 
-/// Builds the plan, and names the artifacts.
 fn build_plan(
     actions: &[ChosenAction<'_>],
     plan_text: &PlanText,
@@ -409,7 +405,6 @@ fn build_plan(
     (plan, taken_bytes)
 }
 
-/// Returns whether a message ends with a question.
 fn asks(message: &str) -> bool {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     last.split_whitespace().any(|word| {

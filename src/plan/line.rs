@@ -27,6 +27,8 @@ pub enum Section {
 }
 
 impl Section {
+    pub const ALL: [Section; 3] = [Section::Rationale, Section::Memos, Section::Plan];
+
     /// Returns the heading's text as the format spells it.
     pub fn name(self) -> &'static str {
         match self {
@@ -40,9 +42,8 @@ impl Section {
 /// Returns the section that a level 2 heading opens. Ignores case, numbering, emphasis and a colon.
 pub fn section(text: &str) -> Option<Section> {
     let name = bare(text);
-    [Section::Rationale, Section::Memos, Section::Plan]
-        .into_iter()
-        .find(|s| s.name().eq_ignore_ascii_case(name))
+    let mut sections = Section::ALL.into_iter();
+    sections.find(|section| section.name().eq_ignore_ascii_case(name))
 }
 
 /// Returns the action that a level 3 heading opens: the name in upper case, or in any case between
@@ -200,7 +201,6 @@ pub fn split_key(text: &str) -> Option<(&str, &str)> {
     Some((key, value.trim()))
 }
 
-/// Returns whether a line looks like a code fence.
 pub fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")

@@ -90,7 +90,6 @@ fn parse_change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
     })
 }
 
-/// Writes one line of the section's block.
 pub fn write_change(change: &MemoChange, out: &mut String) {
     let sign = if change.verb == Verb::Add {
         "[+]"

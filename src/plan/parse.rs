@@ -326,7 +326,6 @@ impl<'a> Reader<'a> {
         first
     }
 
-    /// Returns the blocks of a region other than rules.
     fn solid_blocks(&self, region: &Region) -> impl Iterator<Item = &'a MarkdownBlock> + use<'a> {
         let blocks = self.blocks[region.blocks.clone()].iter();
         blocks.filter(|block| block.node != BlockKind::Rule)

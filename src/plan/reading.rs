@@ -30,7 +30,7 @@ use crate::plan::spelling::markup::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 use crate::text::path::RepoPath;
-use crate::text::{counted, link};
+use crate::text::{counted, has_word, link};
 
 /// A reply after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,6 @@ pub fn read(reply: &str) -> Reading {
     read_plain(reply)
 }
 
-/// Reads a reply between the marks of a chat template.
 fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
     let above = split_lines(&reply[..inner.start]).count();
     let above = above.saturating_sub(usize::from(!reply[..inner.start].ends_with(['\n', '\r'])));
@@ -115,7 +114,6 @@ fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
     reading
 }
 
-/// Reads a reply without marks around it.
 fn read_plain(reply: &str) -> Reading {
     let exact = read_exactly(reply);
     if exact.diagnostics.is_empty() && !is_misspelled(&exact, reply) {
@@ -223,7 +221,6 @@ fn mention(action: &Action, exists: &dyn Fn(&RepoPath) -> bool) -> Option<(RepoP
     (exists(&plain) || is_new).then(|| (path.clone(), plain))
 }
 
-/// Reads a reply in the format's exact spelling.
 fn read_exactly(reply: &str) -> Reading {
     let mut repaired = repair(reply);
     let is_hopeless = repaired.level == Level::Hopeless;
@@ -277,15 +274,18 @@ fn aside_notes(reply: &str, text: &str, plan: &Plan) -> Vec<Note> {
 /// Returns a text that repair gave up without what the model thought aloud before its plan; the
 /// other lines keep their numbers.
 fn without_thoughts(text: &str) -> Cow<'_, str> {
-    let thoughts = thoughts(text);
-    let blank_thoughts = |(at, line): (usize, TextLine<'_>)| {
-        [if at < thoughts { "" } else { line.text }, line.ending].concat()
-    };
-    if thoughts == 0 {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(split_lines(text).enumerate().map(blank_thoughts).collect())
+    match thoughts(text) {
+        0 => Cow::Borrowed(text),
+        thoughts => Cow::Owned(with_lines(text, |at| at >= thoughts)),
     }
+}
+
+/// Blanks the other lines of a text, given by index.
+fn with_lines(text: &str, is_kept: impl Fn(usize) -> bool) -> String {
+    let lines = split_lines(text).enumerate();
+    lines
+        .flat_map(|(at, line)| [if is_kept(at) { line.text } else { "" }, line.ending])
+        .collect()
 }
 
 /// Blanks the fence around a plan and the text before it, in a text that repair gave up on, so that
@@ -321,14 +321,7 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
         .iter()
         .rposition(|line| !line.text.trim().is_empty())
         .filter(|&at| at > first && closes(&lines[at]));
-    let is_inner = |at: usize| at > first && Some(at) != last;
-    Cow::Owned(
-        lines
-            .iter()
-            .enumerate()
-            .map(|(at, line)| [if is_inner(at) { line.text } else { "" }, line.ending].concat())
-            .collect(),
-    )
+    Cow::Owned(with_lines(text, |at| at > first && Some(at) != last))
 }
 
 /// Returns the doubts as diagnostics. The reason for giving up is included only if the parser finds
@@ -357,18 +350,8 @@ fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
 // a person to weigh.
 
 /// Keys that only describe the block or count the step.
-const PLAIN_KEYS: [&str; 10] = [
-    "language",
-    "shell",
-    "type",
-    "action",
-    "actiontype",
-    "id",
-    "step",
-    "number",
-    "order",
-    "category",
-];
+const PLAIN_KEYS: &str = "\
+    language shell type action actiontype id step number order category";
 
 /// Returns a note for each such word in the commands of a plan.
 fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
@@ -383,8 +366,7 @@ fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
 fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
     let row = action.kind.row();
     let other = action.fields.iter().filter(|field| {
-        key::resolve(&field.key, Some(row)).is_none()
-            && !PLAIN_KEYS.contains(&&*letters(&field.key))
+        key::resolve(&field.key, Some(row)).is_none() && !has_word(PLAIN_KEYS, &letters(&field.key))
     });
     let mut notes: Vec<Note> = other
         .map(|field| {
@@ -589,7 +571,6 @@ impl FreeAttempt {
         self.reading.diagnostics.is_empty() && self.reading.repaired.level <= most
     }
 
-    /// Returns whether both plans have the same actions.
     fn has_same_plan(&self, other: &FreeAttempt) -> bool {
         let [own, others] = [self, other].map(|attempt| attempt.reading.plan.kinds());
         own.eq(others)

@@ -176,9 +176,10 @@ fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
 }
 
 /// How an action ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
+    #[default]
     Success,
     Failure,
     /// Not attempted: deselected by the user, or an earlier action failed.
@@ -186,7 +187,7 @@ pub enum Ending {
 }
 
 /// The result of one action.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
     pub ending: Ending,
     /// One sentence in lower case, without a full stop.
@@ -215,14 +216,7 @@ impl Outcome {
         Outcome {
             ending,
             detail: detail.into(),
-            duration: Duration::ZERO,
-            exit_code: None,
-            output: Vec::new(),
-            lost_output: 0,
-            positions: Vec::new(),
-            difference: String::new(),
-            written: Vec::new(),
-            effect: None,
+            ..Outcome::default()
         }
     }
 

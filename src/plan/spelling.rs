@@ -27,7 +27,7 @@ use crate::text::markdown::Lines;
 use edits::LineEdits;
 
 /// A text in the format's spelling.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Respelled {
     pub text: String,
     /// The text that the remarks' lines refer to: the given one, with some lines separated.
@@ -51,8 +51,7 @@ pub fn respell(original: &str) -> Respelled {
         return Respelled {
             text: original.to_owned(),
             source: original.to_owned(),
-            notes: Vec::new(),
-            spoken: false,
+            ..Respelled::default()
         };
     }
 

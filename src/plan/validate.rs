@@ -243,7 +243,7 @@ pub fn written(
     facts: &dyn Facts,
 ) -> anyhow::Result<(Simulation, BTreeMap<RepoPath, Option<FileState>>)> {
     let validator = validate_actions(plan, facts)?;
-    Ok((validator.simulation, validator.files.into_written()))
+    Ok((validator.simulation, validator.files.written))
 }
 
 fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Validator<'a>> {
@@ -463,26 +463,20 @@ fn check_handover_order(validator: &mut Validator<'_>) {
         validator.simulation.diagnostics.push(mistake);
     };
 
-    for &n in leaving.iter().skip(1) {
-        let first = &plan.actions[leaving[0]];
-        refuse(
+    match leaving[..] {
+        [n] if n + 1 < plan.actions.len() => refuse(
             n,
-            format!("the plan hands over twice, first at line {}", first.line),
-            "keep one INVOKE or CONCLUDE",
-        );
-    }
-
-    // Two hand-overs are reported above.
-    if let Some(&n) = leaving
-        .first()
-        .filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1)
-    {
-        let name = plan.actions[n].kind.name();
-        refuse(
-            n,
-            format!("{name} is not the last action"),
+            format!("{} is not the last action", plan.actions[n].kind.name()),
             "put it at the end: nothing of this plan runs after it",
-        );
+        ),
+        [first, ref others @ ..] => {
+            let line = plan.actions[first].line;
+            let message = format!("the plan hands over twice, first at line {line}");
+            for &n in others {
+                refuse(n, message.clone(), "keep one INVOKE or CONCLUDE");
+            }
+        }
+        [] => {}
     }
 }
 

@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::link;
 use super::path::RepoPath;
-use super::resource::{Artifact, Resource, is_url};
+use super::resource::{Artifact, Resource, is_url, relative};
 
 // These characters make an entry a pattern, unless a backslash escapes them.
 const WILD: [char; 3] = ['*', '?', '['];
@@ -160,12 +160,6 @@ fn is_wild(text: &str) -> bool {
         is_escaped = c == '\\' && !is_escaped;
         is_wild
     })
-}
-
-fn relative(path: &str) -> &str {
-    path.strip_prefix("./")
-        .or_else(|| path.strip_prefix('/'))
-        .unwrap_or(path)
 }
 
 pub fn read(text: &str) -> ContextList {

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::counted;
-use super::keep_bytes::{Line, lines};
+use super::keep_bytes::{Line, count_ends, lines};
 use super::path::RepoPath;
 use super::sanitize::sanitize_line;
+use super::{counted, has_word};
 
 /// What stands for bytes that could not be decoded.
 const REPLACEMENT: char = '\u{fffd}';
@@ -45,16 +45,9 @@ const HEAD: usize = 8;
 const MAX_HEAD: usize = 4096;
 
 /// Files that a package manager writes.
-const LOCK_FILES: [&str; 8] = [
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    "bun.lockb",
-    "go.sum",
-    "packages.lock.json",
-    "gradle.lockfile",
-    "conda-lock.yml",
-];
+const LOCK_FILES: &str = "\
+    package-lock.json npm-shrinkwrap.json pnpm-lock.yaml bun.lockb go.sum packages.lock.json \
+    gradle.lockfile conda-lock.yml";
 
 /// What a path and two versions do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -313,7 +306,7 @@ pub fn damage(path: &RepoPath, before: &[u8], after: &[u8], facts: FileFacts) ->
 pub fn is_generated(path: &RepoPath, text: &[u8]) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
     let name = name.to_ascii_lowercase();
-    if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
+    if name.ends_with(".lock") || has_word(LOCK_FILES, &name) {
         return true;
     }
     let head = &text[..text.len().min(MAX_HEAD)];
@@ -373,7 +366,10 @@ fn line_end_change(before: &[u8], after: &[u8]) -> Option<Damage> {
     let changed = new.iter().filter(is_changed).count();
     // New lines that end differently make the file mixed, even if the others stay.
     let lines = match changed {
-        0 if from != to => count_mixed(&new),
+        0 if from != to => {
+            let (crlf, lf) = count_ends(&new);
+            crlf.min(lf)
+        }
         changed => changed,
     };
     (lines > 0).then_some(Damage::LineEnds { from, to, lines })
@@ -420,17 +416,6 @@ fn is_binary(text: &[u8]) -> bool {
     text.contains(&0)
 }
 
-/// Counts the lines that end in CRLF, and those that end in LF.
-fn count_ends(lines: &[Line<'_>]) -> (usize, usize) {
-    let count = |length| lines.iter().filter(|line| line.end.len() == length).count();
-    (count(2), count(1))
-}
-
-fn count_mixed(lines: &[Line<'_>]) -> usize {
-    let (crlf, lf) = count_ends(lines);
-    crlf.min(lf)
-}
-
 /// How the lines of a text end. `None` if none has an end.
 fn end_name(text: &[u8]) -> Option<&'static str> {
     match count_ends(&lines(text)) {
@@ -441,7 +426,6 @@ fn end_name(text: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Counts the bytes that are not UTF-8.
 fn count_invalid(text: &[u8]) -> usize {
     if std::str::from_utf8(text).is_ok() {
         return 0;

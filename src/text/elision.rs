@@ -63,7 +63,6 @@ fn is_elision(line: &str) -> bool {
     short && says
 }
 
-/// Returns whether a character is one of an ellipsis.
 fn is_dot(c: char) -> bool {
     matches!(c, '.' | '…')
 }

@@ -10,7 +10,6 @@ use super::sanitize::sanitize_line;
 
 /// git ignores attributes in lines of this length or longer.
 const MAX_LINE: usize = 2048;
-/// Characters that a host has.
 const HOST: &[u8] = b".-_[:]";
 
 /// Returns the reason why git refuses a file of this name with this content; `None` if it does not.

@@ -30,11 +30,7 @@ const WAS_NOTHING: &str = "\t";
 
 /// Returns a new text with a list that has this value, at a path of keys.
 pub fn created(path: &[&str], value: &Value) -> String {
-    format!(
-        "{:#}
-",
-        nested(path, value)
-    )
+    format!("{:#}\n", nested(path, value))
 }
 
 /// Returns `true` if a text has nothing but what [`created`] wrote, apart from one value.
@@ -343,12 +339,7 @@ impl JsonScanner<'_> {
 
     fn string(&mut self) -> Option<String> {
         let start = self.at;
-        let bytes = self.text.as_bytes();
-        self.at += 1;
-        while bytes.get(self.at)? != &b'"' {
-            self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
-        }
-        self.at += 1;
+        self.at = end_of_string(self.text.as_bytes(), start);
         serde_json::from_str(&self.text[start..self.at]).ok()
     }
 }

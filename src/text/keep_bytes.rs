@@ -76,15 +76,15 @@ fn line_keys(old: &[Line<'_>], new: &[Line<'_>], is_collapsed: bool) -> (Vec<Str
 }
 
 /// Writes changed lines in the old encoding, with the old line ends.
-struct Rewriter<'a> {
+struct Rewriter {
     is_collapsed: bool,
     /// Characters whose old byte is proven.
     proven: HashSet<char>,
-    common_end: Option<&'a [u8]>,
+    common_end: Option<&'static [u8]>,
 }
 
-impl<'a> Rewriter<'a> {
-    fn new(before: &DecodedFile<'_>, old: &[Line<'a>], new: &[Line<'_>]) -> Rewriter<'a> {
+impl Rewriter {
+    fn new(before: &DecodedFile<'_>, old: &[Line<'_>], new: &[Line<'_>]) -> Rewriter {
         let is_collapsed = before.encoding == Encoding::Unknown;
         Rewriter {
             is_collapsed,
@@ -216,18 +216,19 @@ fn push(kept: &mut Vec<u8>, text: &[u8], end: &[u8]) {
     kept.extend_from_slice(end);
 }
 
+/// Counts the lines that end in CRLF, and those that end in LF.
+pub(super) fn count_ends(lines: &[Line<'_>]) -> (usize, usize) {
+    let count = |length| lines.iter().filter(|line| line.end.len() == length).count();
+    (count(2), count(1))
+}
+
 /// Returns the end of most lines. `None` if no line has one.
-fn common_end<'a>(lines: &[Line<'a>]) -> Option<&'a [u8]> {
-    let ended = lines.iter().filter(|line| !line.end.is_empty());
-    let [mut crlf, mut lf] = [None, None];
-    let mut surplus = 0_isize;
-    for line in ended {
-        match line.end.len() {
-            2 => (crlf, surplus) = (Some(line.end), surplus + 1),
-            _ => (lf, surplus) = (Some(line.end), surplus - 1),
-        }
+fn common_end(lines: &[Line<'_>]) -> Option<&'static [u8]> {
+    match count_ends(lines) {
+        (0, 0) => None,
+        (crlf, lf) if crlf > lf => Some(b"\r\n"),
+        _ => Some(b"\n"),
     }
-    if surplus > 0 { crlf } else { lf.or(crlf) }
 }
 
 /// Returns whether a line can be the result of decoding an old one: it is UTF-8, and not ASCII.

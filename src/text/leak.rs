@@ -42,7 +42,6 @@ impl LeakKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
     pub kind: LeakKind,
-    /// A short description.
     pub label: &'static str,
     /// Its position in bytes.
     pub range: Range<usize>,
@@ -61,13 +60,7 @@ pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
             secret: range.start,
             range,
         });
-    let paths = home_paths(text, home).into_iter().map(|path| Leak {
-        kind: LeakKind::Paths,
-        label: "personal path",
-        range: path.range,
-        secret: path.name,
-    });
-    let mut all: Vec<Leak> = keys.chain(paths).collect();
+    let mut all: Vec<Leak> = keys.chain(home_paths(text, home)).collect();
     all.sort_by_key(|leak| (leak.range.start, leak.range.end));
 
     let mut disjoint: Vec<Leak> = Vec::with_capacity(all.len());
@@ -129,6 +122,16 @@ fn redact_once(
 }
 
 impl Leak {
+    /// `secret` is the offset of the user's name.
+    fn of_path(range: Range<usize>, secret: usize) -> Leak {
+        Leak {
+            kind: LeakKind::Paths,
+            label: "personal path",
+            range,
+            secret,
+        }
+    }
+
     fn replacement(&self, bytes: &[u8], is_yaml: bool) -> Vec<u8> {
         if self.kind == LeakKind::Paths {
             let dir = &bytes[self.range.start..self.secret];
@@ -199,38 +202,12 @@ const PAGES: &str = "\
     about index page pages dashboard settings profile login logout contact help search home \
     news feed view list new";
 // Text in front of the address of a page, rather than of a path.
-const PAGE_BEFORE: [&str; 20] = [
-    "href=",
-    "src=",
-    "action=",
-    "to=",
-    "url=",
-    "url(",
-    "href:",
-    "url:",
-    "route(",
-    "get(",
-    "post(",
-    "put(",
-    "delete(",
-    "push(",
-    "navigate(",
-    "redirect(",
-    "fetch(",
-    "get ",
-    "post ",
-    "put ",
-];
+const PAGE_BEFORE: &str = "\
+    href= src= action= to= url= url( href: url: route( get( post( put( delete( push( navigate( \
+    redirect( fetch(";
+const METHODS: [&str; 3] = ["get ", "post ", "put "];
 // Bytes before a path that are searched for the beginning of a word.
 const FAR: usize = 512;
-
-/// A path with a person's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HomePath {
-    /// From its beginning to the end of the name.
-    pub range: Range<usize>,
-    pub name: usize,
-}
 
 const NAME: &str = r"[\p{L}\p{N}_][\p{L}\p{N}._-]*";
 // `/`, `\/`, `\\` and so on, and both percent-encoded.
@@ -268,8 +245,8 @@ static ESCAPE: LazyLock<Regex> =
     LazyLock::new(|| constant_regex(r"(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,16}[mK])$"));
 
 /// Returns the paths in a text that name a person. Paths below `home` count wherever it is.
-pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
-    let mut paths: Vec<HomePath> = HOME
+fn home_paths(text: &str, home: Option<&str>) -> Vec<Leak> {
+    let mut paths: Vec<Leak> = HOME
         .captures_iter(text)
         .filter_map(|captures| {
             let (before, dir) = (captures.name("before")?, captures.name("dir")?);
@@ -282,10 +259,7 @@ pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
 
     paths.extend(JOINED.captures_iter(text).filter_map(|captures| {
         let (start, name) = (captures.get(0)?.start(), captures.name("name")?);
-        (!is_generic(name.as_str())).then(|| HomePath {
-            range: start..name.end(),
-            name: name.start(),
-        })
+        (!is_generic(name.as_str())).then(|| Leak::of_path(start..name.end(), name.start()))
     }));
     let own_name = home.and_then(|home| home.trim_end_matches('/').rsplit('/').next());
     paths.extend(tildes(text, own_name));
@@ -293,7 +267,7 @@ pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
     paths
 }
 
-fn named_path(text: &str, start: usize, mut name: Range<usize>) -> Option<HomePath> {
+fn named_path(text: &str, start: usize, mut name: Range<usize>) -> Option<Leak> {
     if let Some(suffix) = REST_OF_NAME.captures(&text[name.end..]) {
         name.end += suffix.get(1)?.len();
     }
@@ -307,10 +281,7 @@ fn named_path(text: &str, start: usize, mut name: Range<usize>) -> Option<HomePa
         });
     let is_person = !is_generic(&text[name.clone()]);
     let is_named = is_person && (is_dir || is_whole_path(text, start, name.clone()));
-    is_named.then_some(HomePath {
-        range: start..name.end,
-        name: name.start,
-    })
+    is_named.then(|| Leak::of_path(start..name.end, name.start))
 }
 
 /// Returns `true` if a path can end after the name, rather than be the address of a page.
@@ -330,30 +301,31 @@ fn is_whole_path(text: &str, start: usize, name: Range<usize>) -> bool {
         .trim_end_matches(['"', '\'', '`', '\\'])
         .to_lowercase();
     !is_page.iter().any(|ending| word.ends_with(ending))
-        && !PAGE_BEFORE.iter().any(|opening| before.ends_with(opening))
+        && !PAGE_BEFORE
+            .split(' ')
+            .chain(METHODS)
+            .any(|opening| before.ends_with(opening))
 }
 
 fn is_generic(name: &str) -> bool {
     has_word(GENERIC_NAMES, &name.to_lowercase())
 }
 
-fn tildes(text: &str, own: Option<&str>) -> impl Iterator<Item = HomePath> {
+fn tildes(text: &str, own: Option<&str>) -> impl Iterator<Item = Leak> {
     TILDE.captures_iter(text).filter_map(move |captures| {
         let (start, name) = (captures.get(0)?.start(), captures.name("name")?);
         let before = text[..start].chars().next_back();
         let starts = before.is_none_or(|c| c.is_whitespace() || "\"'`=:(,".contains(c));
         let is_own = own == Some(name.as_str());
         let is_dir = text[name.end()..].starts_with('/') && name.len() > 2;
-        (starts && (is_own || is_dir) && !is_generic(name.as_str())).then(|| HomePath {
-            range: start..name.end(),
-            name: name.start(),
-        })
+        (starts && (is_own || is_dir) && !is_generic(name.as_str()))
+            .then(|| Leak::of_path(start..name.end(), name.start()))
     })
 }
 
 /// Finds the user's own home directory. Of those directly below the root, only that of root counts:
 /// the others are directories of containers.
-fn own(text: &str, home: Option<&str>) -> Vec<HomePath> {
+fn own(text: &str, home: Option<&str>) -> Vec<Leak> {
     let home = home.map(|home| home.trim_end_matches('/'));
     let is_deep = |home: &&str| home.matches('/').count() > 1 || *home == "/root";
     let Some(home) = home.filter(|home| home.starts_with('/')).filter(is_deep) else {
@@ -376,10 +348,7 @@ fn own(text: &str, home: Option<&str>) -> Vec<HomePath> {
         };
         let matches = text.match_indices(&spelled);
         let matches = matches.filter(|(at, _)| is_whole(*at) && is_start(text, *at, false));
-        paths.extend(matches.map(|(at, _)| HomePath {
-            range: at..at + spelled.len(),
-            name: at + name,
-        }));
+        paths.extend(matches.map(|(at, _)| Leak::of_path(at..at + spelled.len(), at + name)));
     }
     paths
 }
@@ -597,7 +566,7 @@ mod home_path_tests {
     fn find_names(text: &str, home: Option<&str>) -> Vec<String> {
         let paths = home_paths(text, home).into_iter();
         let mut names: Vec<_> = paths
-            .map(|path| text[path.name..path.range.end].to_owned())
+            .map(|path| text[path.secret..path.range.end].to_owned())
             .collect();
         names.dedup();
         names

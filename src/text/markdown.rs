@@ -119,10 +119,7 @@ pub fn blocks(text: &str) -> Vec<MarkdownBlock> {
 /// Parses a text. Ignores a byte order mark.
 pub fn read(text: &str) -> Document {
     let arena = Arena::new();
-    let options = Options::default();
-    let started = Instant::now();
-    let too_late = || started.elapsed() > DEADLINE;
-    let Ok(root) = try_parse_document(&arena, text, &options, &too_late) else {
+    let Some(root) = parse(&arena, text, &Options::default()) else {
         return Document {
             abandoned: true,
             ..Document::default()
@@ -134,6 +131,13 @@ pub fn read(text: &str) -> Document {
         depth: block_depth(root),
         abandoned: false,
     }
+}
+
+/// `None` after [`DEADLINE`].
+fn parse<'a>(arena: &'a Arena<'a>, text: &str, options: &Options<'_>) -> Option<&'a AstNode<'a>> {
+    let started = Instant::now();
+    let too_late = || started.elapsed() > DEADLINE;
+    try_parse_document(arena, text, options, &too_late).ok()
 }
 
 /// Returns all fenced code blocks with their lines, including the fences and those in lists.
@@ -319,9 +323,7 @@ pub fn render_html(text: &str, level: u8) -> Option<String> {
     options.extension.autolink = true;
     options.render.escape = true;
 
-    let started = Instant::now();
-    let too_late = || started.elapsed() > DEADLINE;
-    let root = try_parse_document(&arena, text, &options, &too_late).ok()?;
+    let root = parse(&arena, text, &options)?;
     let nodes: Vec<&AstNode<'_>> = root.descendants().collect();
     if nodes
         .iter()
@@ -388,7 +390,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.starts.len()
     }

@@ -94,7 +94,6 @@ impl RepoPath {
         &self.0
     }
 
-    /// Returns the last component.
     pub fn file_name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
@@ -147,21 +146,15 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
 
     // A checkout can be on any file system, so compare like the most lenient one.
     let folded = fold_component(component);
+    let reserved = match component.to_owned() {
+        name if is_git(&folded) => PathError::GitInternal(name),
+        name if is_foreign_control_dir(folded.as_bytes()) => PathError::ForeignControl(name),
+        name if first && is_teddy_dir(component) => PathError::TeddyInternal(name),
+        _ => return Ok(()),
+    };
+    // More helpful than a name that looks like another one.
     let hidden = component.chars().find(|&c| is_deceptive(c));
-    let hidden = hidden.map(|c| PathError::Character(c as u32));
-    if is_git(&folded) {
-        return Err(hidden.unwrap_or_else(|| PathError::GitInternal(component.to_owned())));
-    }
-
-    if is_foreign_control_dir(folded.as_bytes()) {
-        return Err(hidden.unwrap_or_else(|| PathError::ForeignControl(component.to_owned())));
-    }
-
-    if first && is_teddy_dir(component) {
-        return Err(hidden.unwrap_or_else(|| PathError::TeddyInternal(component.to_owned())));
-    }
-
-    Ok(())
+    Err(hidden.map_or(reserved, |c| PathError::Character(c as u32)))
 }
 
 /// Control directories of Jujutsu, Mercurial and Sapling, which can share a directory with git.

@@ -36,16 +36,20 @@ impl Resource {
             return Ok(Resource::Url(text.to_owned()));
         }
 
-        let relative = text
-            .strip_prefix("./")
-            .or_else(|| text.strip_prefix('/'))
-            .unwrap_or(text);
+        let relative = relative(text);
         let relative = relative.strip_suffix('/').unwrap_or(relative);
         match Artifact::parse(relative) {
             Some(artifact) => Ok(Resource::Artifact(artifact)),
             None => RepoPath::parse(relative).map(Resource::File),
         }
     }
+}
+
+/// Returns a path without a `./` or `/` in front.
+pub(super) fn relative(path: &str) -> &str {
+    path.strip_prefix("./")
+        .or_else(|| path.strip_prefix('/'))
+        .unwrap_or(path)
 }
 
 /// Returns `true` if a text starts with `http://` or `https://`, in any case.

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use memchr::memmem;
 use unicode_width::UnicodeWidthChar;
 
 use super::path::is_deceptive;
@@ -104,8 +105,7 @@ pub fn sanitize_bytes(bytes: &[u8]) -> String {
 /// Replaces deceptive characters in JSON by JSON escapes, which don't change its meaning.
 pub fn sanitize_json(json: &str) -> Cow<'_, str> {
     let hidden = |c: char| c != '\n' && is_deceptive(c);
-    let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
-    if json.bytes().all(is_plain) || !json.contains(hidden) {
+    if !json.contains(hidden) {
         return Cow::Borrowed(json);
     }
 
@@ -171,28 +171,12 @@ fn show(text: &str, shape: Shape) -> Cow<'_, str> {
     }
 }
 
-/// Returns whether the text is visible ASCII for certain, without long runs of spaces. Reads eight
-/// bytes at a time: a line of a minified file has megabytes.
+/// Returns whether the text is visible ASCII without long runs of spaces.
 fn is_harmless(text: &str) -> bool {
-    /// Counted in blocks of eight bytes. The run can extend beyond the first and last one.
-    const MAX_BLANK_WORDS: usize = MAX_BLANKS / 8 - 2;
-    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
-    // The highest bit of each byte that is below `least`; exact if all bytes are ASCII.
-    let below = |word: u64, least: u8| word.wrapping_sub(each(least)) & !word;
-    let (words, rest) = text.as_bytes().as_chunks::<8>();
-    let mut blank_words = 0;
-    for word in words {
-        let word = u64::from_ne_bytes(*word);
-        let hidden = word | below(word, b' ') | below(word ^ each(0x7f), 1);
-        blank_words = match word == each(b' ') {
-            true => blank_words + 1,
-            false => 0,
-        };
-        if hidden & each(0x80) != 0 || blank_words > MAX_BLANK_WORDS {
-            return false;
-        }
-    }
-    rest.iter().all(|byte| (b' '..=b'~').contains(byte))
+    const LONG_RUN: [u8; MAX_BLANKS + 1] = [b' '; MAX_BLANKS + 1];
+
+    let is_visible = |byte| (b' '..=b'~').contains(&byte);
+    text.bytes().all(is_visible) && memmem::find(text.as_bytes(), &LONG_RUN).is_none()
 }
 
 struct TextScreen {
@@ -325,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_bytes_at_a_time_miss_no_character() {
+    fn what_is_harmless_is_known_at_every_place() {
         for c in (0..=0x7f_u8).chain([0xe9]).map(char::from) {
             for at in 0..10 {
                 let text = format!("{}{c}{}", "a".repeat(at), "b".repeat(9 - at));

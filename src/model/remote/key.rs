@@ -12,7 +12,7 @@ use crate::model::ModelError;
 use crate::model::job::{JobEnvironment, ProgramJob};
 use crate::model::model_env::ModelEnv;
 use crate::text::sanitize::sanitize_line;
-use crate::text::secret::{redact_values, replace_values};
+use crate::text::secret::{redact, redact_values, replace_values};
 
 /// In bytes, of a server's message in an error.
 const MAX_DETAIL: usize = 600;
@@ -112,13 +112,13 @@ impl Secrets {
 
     /// Changes nothing else in the text.
     pub fn hide(&self, text: &str) -> String {
-        replace_values(text, &self.values()).text.into_owned()
+        replace_values(text, &self.values()).into_owned()
     }
 
     /// For an error: one line of limited length without these, other keys or control characters.
     pub fn scrub(&self, text: &str) -> String {
         // Redact before truncating: a truncated key can't be recognized.
-        let clean = redact_values(text.trim(), &self.values()).text;
+        let clean = redact_values(text.trim(), &self.values());
         let end = clean
             .char_indices()
             .map(|(at, c)| at + c.len_utf8())
@@ -164,7 +164,7 @@ fn from_command(settings: &ModelSettings, env: &ModelEnv) -> Result<String, Mode
         Ok(finished) => Ok(finished.stdout.trim().to_owned()),
         Err(error @ ModelError::Interrupted { .. }) => Err(error),
         Err(error) => Err(ModelError::KeyCommand {
-            detail: redact_values(&error.to_string(), &[]).text.into_owned(),
+            detail: redact(&error.to_string()).into_owned(),
         }),
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{ActionKind, Execute};
 use crate::plan::field::Field;
+use crate::plan::line::is_fence;
 use crate::plan::run::{ActionError, Outcome, Stage};
 use crate::plan::state::ModeChange;
 use crate::plan::validate::{Step, Validator};
@@ -94,8 +95,11 @@ pub trait Behavior {
         }
     }
 
-    /// Returns the action with the user's edit applied.
-    fn edited(&self, _edit: UserEdit<'_>) -> Option<ActionKind> {
+    /// Replaces the text of [`Editable::Text`] by the user's.
+    fn set_text(&mut self, _text: &str) {}
+
+    /// Returns the action with another version of its file. Used through [`ActionKind::edited`].
+    fn with_version(&self, _edit: UserEdit<'_>) -> Option<ActionKind> {
         None
     }
 
@@ -138,7 +142,6 @@ pub trait Behavior {
         None
     }
 
-    /// Returns the replacements for changing.
     fn pairs_mut(&mut self) -> Option<&mut Vec<Pair>> {
         None
     }
@@ -182,7 +185,6 @@ pub trait Behavior {
     }
 }
 
-/// A FIND and its REPLACE.
 #[derive(Debug, Clone)]
 pub struct Pair {
     /// Line of the FIND label in the plan, from 1. Without effect on equality.
@@ -293,20 +295,13 @@ pub enum UserEdit<'a> {
     },
 }
 
-impl UserEdit<'_> {
-    /// Returns the edited message without the empty lines that an editor leaves around it; `None`
-    /// for other edits.
-    pub fn message(self) -> Option<String> {
-        match self {
-            UserEdit::Text(text) => Some(text.trim_matches('\n').to_owned()),
-            _ => None,
-        }
-    }
+/// Returns a text without the empty lines that an editor leaves around it.
+pub fn edited_message(text: &str) -> String {
+    text.trim_matches('\n').to_owned()
 }
 
 /// Returns the first line of a Markdown message that has text, even if all of it is in a code block.
 pub fn first_message_line(message: &str) -> String {
-    let is_fence = |line: &str| line.starts_with("```") || line.starts_with("~~~");
     let mut lines = message.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty() && !is_fence(line));
     line.unwrap_or_default().to_owned()

@@ -133,9 +133,7 @@ impl<'a> Body<'a> {
                 ordered: false,
                 items,
             } => items.iter().for_each(|item| self.cut_item(item)),
-            BlockKind::Code(code) if code.fence_char.is_some() => {
-                self.cut_code(block.first, code, BlockPlace::Top)
-            }
+            BlockKind::Code(code) if code.fence_char.is_some() => self.cut_code(block.first, code),
             BlockKind::Paragraph => self.cut_text(block.first, block.last),
             BlockKind::Heading {
                 text,
@@ -181,12 +179,12 @@ impl<'a> Body<'a> {
     fn cut_nested(&mut self, block: &MarkdownBlock) {
         match &block.node {
             BlockKind::Code(code) if code.fence_char.is_some() => {
-                self.cut_code(block.first, code, BlockPlace::Item)
+                self.cut_code_of_item(block.first, code);
             }
             BlockKind::List { items, .. } => {
                 for inner in items.iter().flat_map(|item| item.blocks.iter().skip(1)) {
                     if let BlockKind::Code(code) = &inner.node {
-                        self.cut_code(inner.first, code, BlockPlace::Item);
+                        self.cut_code_of_item(inner.first, code);
                     }
                 }
             }
@@ -223,17 +221,18 @@ impl<'a> Body<'a> {
         self.parts.push(BodyPart::Label { line, label });
     }
 
-    fn cut_code(&mut self, line: usize, code: &MarkdownCode, position: BlockPlace) {
-        let text = block_text(self.lines, code);
-        if position == BlockPlace::Item && text.is_none() && code.indent > 0 {
+    fn cut_code_of_item(&mut self, line: usize, code: &MarkdownCode) {
+        if block_text(self.lines, code).is_none() {
             let message = "the lines of this code block are not all indented as far as its fence";
-            self.diagnostics.push(
-                Diagnostic::new(line, message)
-                    .hint("put the fences and the content at the start of the line"),
-            );
+            let hint = "put the fences and the content at the start of the line";
+            self.report(line, message, hint);
         }
+        self.cut_code(line, code);
+    }
 
-        let text = text.unwrap_or_else(|| self.lines.span(code.line_range.clone()).to_owned());
+    fn cut_code(&mut self, line: usize, code: &MarkdownCode) {
+        let text = block_text(self.lines, code)
+            .unwrap_or_else(|| self.lines.span(code.line_range.clone()).to_owned());
         let language = code
             .info
             .split_whitespace()
@@ -279,12 +278,6 @@ impl<'a> Body<'a> {
             }
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BlockPlace {
-    Top,
-    Item,
 }
 
 /// Returns the content of a block. The fence's indentation is removed if every non-blank line has
@@ -341,12 +334,10 @@ fn block_kind(node: &BlockKind) -> &'static str {
 // Each accessor reports what is wrong with the part it reads, with a hint at the correct form.
 
 impl Body<'_> {
-    /// Returns a field by the format's key.
     pub fn field(&self, key: &str) -> Option<&Field> {
         self.fields.iter().find(|f| f.key == key)
     }
 
-    /// Adds a diagnostic.
     pub fn report(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
         self.diagnostics
             .push(Diagnostic::new(line, message).hint(hint));

@@ -1,6 +1,6 @@
 //! CHAT_WITH_USER: sends a message to the user and waits for the answer.
 
-use super::behavior::{Behavior, PreviewPart, UserEdit};
+use super::behavior::{Behavior, PreviewPart, edited_message};
 use super::body::Body;
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup};
 use crate::plan::field::Field;
@@ -53,9 +53,8 @@ impl Behavior for ChatWithUser {
         true
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let message = edit.message()?;
-        Some(ChatWithUser { message }.into())
+    fn set_text(&mut self, text: &str) {
+        self.message = edited_message(text);
     }
 }
 

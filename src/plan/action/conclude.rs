@@ -1,6 +1,6 @@
 //! CONCLUDE: returns to the calling agent.
 
-use super::behavior::{Behavior, PreviewPart, UserEdit};
+use super::behavior::{Behavior, PreviewPart, edited_message};
 use super::body::Body;
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, resource_list};
 use crate::plan::field::Field;
@@ -73,15 +73,8 @@ impl Behavior for Conclude {
         true
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let message = edit.message()?;
-        Some(
-            Conclude {
-                message,
-                ..self.clone()
-            }
-            .into(),
-        )
+    fn set_text(&mut self, text: &str) {
+        self.message = edited_message(text);
     }
 }
 

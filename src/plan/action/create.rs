@@ -210,7 +210,7 @@ impl Behavior for Create {
         }
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+    fn with_version(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
         let UserEdit::NewFile { path, text } = edit else {
             return None;
         };
@@ -272,7 +272,6 @@ impl Create {
         elided(&self.text, &old).filter(|_| !bytes.is_empty())
     }
 
-    /// Returns the mistake if the path of the file is occupied.
     fn find_obstacle(
         &self,
         validator: &Validator<'_>,

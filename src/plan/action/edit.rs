@@ -167,7 +167,7 @@ impl Behavior for Edit {
         Editable::FinalVersion { path: &self.path }
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+    fn with_version(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
         match edit {
             UserEdit::FinalVersion { before, after } => Some(whole_file(self, before, after)),
             _ => None,
@@ -328,7 +328,6 @@ fn unknown(edit: &Edit) -> Mistake {
     Mistake::new(format!("`{path}` is in no context list"), hint)
 }
 
-/// Returns the text of the file, or the mistake if it has none.
 fn text_of(
     validator: &Validator<'_>,
     edit: &Edit,

@@ -9,9 +9,7 @@ use serde_json::Value;
 
 pub use super::Execute;
 
-use super::behavior::{
-    Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
-};
+use super::behavior::{Behavior, Editable, PreviewPart, ReportPart, SummaryItem, first_line};
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, write_block};
 use crate::host::file::{FileKind, Root, reason};
 use crate::host::shell::{ScriptEnd, may_set_variable, requested_interpreter};
@@ -24,9 +22,9 @@ use crate::plan::line::value::unquoted;
 use crate::plan::run::{ActionError, Ending, Executed, Outcome, STOPPED, Stage};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::link;
 use crate::text::path::{PathError, RepoPath};
 use crate::text::sanitize::{sanitize_blanks, sanitize_line};
+use crate::text::{has_word, link};
 
 /// Key of the field with which the user grants a command the network.
 pub const NETWORK: &str = "Network";
@@ -48,38 +46,21 @@ pub static ROW: ActionRow = ActionRow {
     other_keys: &[
         (
             "cwd",
-            &[
-                "workingdirectory",
-                "workingdir",
-                "workdir",
-                "directory",
-                "folder",
-            ],
+            "workingdirectory workingdir workdir directory folder",
         ),
         (
             "env",
-            &[
-                "environment",
-                "environmentvariables",
-                "envvars",
-                "envvariables",
-                "variables",
-            ],
+            "environment environmentvariables envvars envvariables variables",
         ),
         (
             "Timeout",
-            &[
-                "timelimit",
-                "timeoutseconds",
-                "timeoutinseconds",
-                "timeouts",
-            ],
+            "timelimit timeoutseconds timeoutinseconds timeouts",
         ),
         (
             "Expected Outcome",
-            &["expected", "expectedresult", "expectedoutput", "outcome"],
+            "expected expectedresult expectedoutput outcome",
         ),
-        (COMMAND, &["command", "cmd", "shellcommand", "script"]),
+        (COMMAND, "command cmd shellcommand script"),
     ],
     shape: BodyShape::Script,
     group: SummaryGroup::Commands,
@@ -253,23 +234,14 @@ impl Behavior for Execute {
         Editable::Text(self.command.clone())
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::Text(text) = edit else {
-            return None;
-        };
+    fn set_text(&mut self, text: &str) {
         // An editor can add or drop the final newline; the script keeps its own.
         let end = if self.command.ends_with('\n') {
             "\n"
         } else {
             ""
         };
-
-        let command = format!("{}{end}", text.trim_end_matches('\n'));
-        let edited = Execute {
-            command,
-            ..self.clone()
-        };
-        Some(edited.into())
+        self.command = format!("{}{end}", text.trim_end_matches('\n'));
     }
 }
 
@@ -463,22 +435,14 @@ fn parse_variable(item: &str) -> Option<(String, String)> {
     let item = unquoted(item).unwrap_or(item);
     let at = item.find([':', '='])?;
     let name = item[..at].trim_matches(['`', '*', ' ']);
-    let mut value = item[at + 1..].trim_start_matches('*').trim();
+    let value = item[at + 1..].trim_start_matches('*').trim();
     if !is_variable_name(name) {
         return None;
     }
 
-    for mark in ['`', '"', '\''] {
-        let inner = value
-            .strip_prefix(mark)
-            .and_then(|tail| tail.strip_suffix(mark));
-        if let Some(inner) = inner {
-            value = inner;
-            break;
-        }
-    }
-
-    Some((name.to_owned(), value.to_owned()))
+    let inside = |mark: char| value.strip_prefix(mark)?.strip_suffix(mark);
+    let inner = ['`', '"', '\''].into_iter().find_map(inside);
+    Some((name.to_owned(), inner.unwrap_or(value).to_owned()))
 }
 
 fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {
@@ -504,44 +468,10 @@ fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {
 }
 
 /// Languages that no shell runs, in lower case.
-const OTHER_LANGUAGES: [&str; 34] = [
-    "python",
-    "py",
-    "python3",
-    "javascript",
-    "js",
-    "typescript",
-    "ts",
-    "json",
-    "yaml",
-    "yml",
-    "toml",
-    "diff",
-    "patch",
-    "rust",
-    "rs",
-    "go",
-    "java",
-    "c",
-    "cpp",
-    "csharp",
-    "cs",
-    "ruby",
-    "rb",
-    "perl",
-    "php",
-    "sql",
-    "html",
-    "css",
-    "xml",
-    "powershell",
-    "ps1",
-    "pwsh",
-    "bat",
-    "output",
-];
+const OTHER_LANGUAGES: &str = "\
+    python py python3 javascript js typescript ts json yaml yml toml diff patch rust rs go java c \
+    cpp csharp cs ruby rb perl php sql html css xml powershell ps1 pwsh bat output";
 
-/// Prompts of a terminal session.
 const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
 
 /// Field keys that repeat the script.
@@ -566,7 +496,7 @@ fn check_script(body: &mut Body<'_>, script: &str, language: &str) {
                 "write `#!/usr/bin/env python3`, or leave the line out",
             );
         }
-    } else if OTHER_LANGUAGES.contains(&&*language) {
+    } else if has_word(OTHER_LANGUAGES, &language) {
         let message = format!("the code block is {language}, and EXECUTE runs a shell script");
         let hint = "write the shell command that does it, such as `python script.py`";
         body.report(body.line, message, hint);

@@ -1,6 +1,6 @@
 //! INVOKE: hands over to another agent.
 
-use super::behavior::{Behavior, PreviewPart, UserEdit};
+use super::behavior::{Behavior, PreviewPart, edited_message};
 use super::body::Body;
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, resource_list};
 use crate::plan::field::Field;
@@ -16,10 +16,7 @@ pub static ROW: ActionRow = ActionRow {
     aliases: &[],
     other_names: &[],
     keys: &["Agent", "Handoff Resources", "Description"],
-    other_keys: &[
-        ("Agent", &["targetagent", "agentname", "nextagent"]),
-        HANDOFF_KEYS,
-    ],
+    other_keys: &[("Agent", "targetagent agentname nextagent"), HANDOFF_KEYS],
     shape: BodyShape::Message,
     group: SummaryGroup::Messages,
     unit: ("agent", "agents"),
@@ -27,7 +24,6 @@ pub static ROW: ActionRow = ActionRow {
     read: |body| read(body).map(ActionKind::from),
 };
 
-/// A hand-over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invoke {
     /// The agent's name as written.
@@ -115,15 +111,8 @@ impl Behavior for Invoke {
         vec![&self.message, &self.agent]
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let message = edit.message()?;
-        Some(
-            Invoke {
-                message,
-                ..self.clone()
-            }
-            .into(),
-        )
+    fn set_text(&mut self, text: &str) {
+        self.message = edited_message(text);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::behavior::{
-    Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
+    Behavior, Editable, PreviewPart, ReportPart, SummaryItem, edited_message, first_line,
 };
 use super::body::Body;
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, write_block};
@@ -22,7 +22,7 @@ pub static ROW: ActionRow = ActionRow {
     aliases: &[],
     other_names: &["WEB_SEARCH", "SEARCH_WEB"],
     keys: &["Description"],
-    other_keys: &[(QUERY, &["query", "queries", "searchquery", "search"])],
+    other_keys: &[(QUERY, "query queries searchquery search")],
     shape: BodyShape::Queries,
     group: SummaryGroup::Web,
     unit: ("search", "searches"),
@@ -155,14 +155,9 @@ impl Behavior for Research {
         Editable::Text(self.queries.join(BETWEEN))
     }
 
-    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::Text(text) = edit else {
-            return None;
-        };
-        let queries = text.split(BETWEEN).map(|query| query.trim_matches('\n'));
-        let queries = queries.filter(|query| !query.trim().is_empty());
-        let queries = queries.map(str::to_owned).collect();
-        Some(Research { queries }.into())
+    fn set_text(&mut self, text: &str) {
+        let queries = text.split(BETWEEN).map(edited_message);
+        self.queries = queries.filter(|query| !query.trim().is_empty()).collect();
     }
 }
 

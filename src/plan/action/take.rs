@@ -541,7 +541,6 @@ fn leads_out(path: &str, target: &[u8]) -> bool {
     is_ours || dirs.iter().any(|name| name.eq_ignore_ascii_case(".git"))
 }
 
-/// Counts invisible and misleading characters.
 fn count_deceptive(text: &str) -> usize {
     let text = text.replace("\r\n", "\n");
     let hidden = |c: &char| !matches!(c, '\t' | '\n') && is_deceptive(*c);

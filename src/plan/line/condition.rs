@@ -4,115 +4,32 @@
 //! Text that is removed must never be the one that says "only if the tests fail". Whatever matches
 //! here is ambiguous and left unchanged, so that the parser rejects it. The lists are English.
 
+use crate::text::has_word;
+
 /// Phrases that forbid or retract the text above or below.
-const AGAINST: [&str; 27] = [
-    "do not run",
-    "dont run",
-    "do not execute",
-    "dont execute",
-    "do not apply",
-    "dont apply",
-    "do not do",
-    "dont do",
-    "do not use",
-    "dont use",
-    "not to do",
-    "never run",
-    "not run",
-    "not yet",
-    "scratch that",
-    "second thought",
-    "second thoughts",
-    "ignore the above",
-    "ignore that",
-    "ignore this",
-    "disregard",
-    "let me redo",
-    "redo this",
-    "skip this",
-    "skip that",
-    "skip it",
-    "for reference",
-];
+const AGAINST: &str = "\
+    do not run, dont run, do not execute, dont execute, do not apply, dont apply, do not do, \
+    dont do, do not use, dont use, not to do, never run, not run, not yet, scratch that, \
+    second thought, second thoughts, ignore the above, ignore that, ignore this, disregard, \
+    let me redo, redo this, skip this, skip that, skip it, for reference";
 /// First words of a sentence that retracts the text above.
-const TAKING_BACK: [&str; 4] = ["wait", "oops", "actually", "correction"];
+const TAKING_BACK: &str = "wait oops actually correction";
 /// Phrases that make the text below an alternative, a proposal or an example.
-const DEPENDING: [&str; 33] = [
-    "unless",
-    "otherwise",
-    "alternatively",
-    "alternative",
-    "alternatives",
-    "either",
-    "optional",
-    "optionally",
-    "in case",
-    "only when",
-    "as needed",
-    "when needed",
-    "depending",
-    "skip",
-    "skipped",
-    "manually",
-    "by hand",
-    "yourself",
-    "undo",
-    "roll back",
-    "rollback",
-    "to revert",
-    "rejected",
-    "deprecated",
-    "last time",
-    "previous plan",
-    "previously",
-    "could",
-    "i would",
-    "we would",
-    "would be",
-    "for example",
-    "example of",
-];
+const DEPENDING: &str = "\
+    unless, otherwise, alternatively, alternative, alternatives, either, optional, optionally, \
+    in case, only when, as needed, when needed, depending, skip, skipped, manually, by hand, \
+    yourself, undo, roll back, rollback, to revert, rejected, deprecated, last time, \
+    previous plan, previously, could, i would, we would, would be, for example, example of";
 /// Words in a heading that mean that the text below is not a step.
-const ASIDE_WORDS: [&str; 21] = [
-    "no", "not", "nothing", "none", "never", "done", "later", "example", "examples", "previous",
-    "old", "draft", "history", "appendix", "future", "backlog", "archive", "archived", "or",
-    "failed", "aborted",
-];
+const ASIDE_WORDS: &str = "\
+    no not nothing none never done later example examples previous old draft history appendix \
+    future backlog archive archived or failed aborted";
 /// Words above a block that mean that it shows output, not a command.
-const OUTPUT: [&str; 19] = [
-    "output",
-    "outputs",
-    "prints",
-    "printed",
-    "result",
-    "results",
-    "log",
-    "logs",
-    "error",
-    "errors",
-    "session",
-    "reference",
-    "notes",
-    "version",
-    "expected",
-    "see",
-    "shows",
-    "print",
-    "show",
-];
+const OUTPUT: &str = "\
+    output outputs prints printed result results log logs error errors session reference notes \
+    version expected see shows print show";
 /// Words before an `if` that is not a condition.
-const QUERY_VERBS: [&str; 10] = [
-    "check",
-    "checks",
-    "see",
-    "verify",
-    "confirm",
-    "know",
-    "determine",
-    "test",
-    "ask",
-    "sure",
-];
+const QUERY_VERBS: &str = "check checks see verify confirm know determine test ask sure";
 /// Marks in front of unwanted text.
 const CROSSES: [char; 8] = ['❌', '🚫', '⛔', '✗', '✘', '✖', '❎', '🛑'];
 
@@ -133,7 +50,7 @@ pub fn makes_depend(text: &str) -> bool {
 pub fn is_condition(text: &str) -> bool {
     let text = spaced(text);
     let first = text.split_whitespace().next().unwrap_or_default();
-    is_against(&text) || is_depending(&text) || ASIDE_WORDS.contains(&first)
+    is_against(&text) || is_depending(&text) || has_word(ASIDE_WORDS, first)
 }
 
 /// Returns whether a heading says that the text below is not a step of the plan.
@@ -141,7 +58,7 @@ pub fn is_aside(title: &str) -> bool {
     let text = spaced(title);
     let starts_aside = text
         .split_whitespace()
-        .any(|word| ASIDE_WORDS.contains(&word));
+        .any(|word| has_word(ASIDE_WORDS, word));
     starts_aside || is_against(&text) || is_depending(&text)
 }
 
@@ -149,7 +66,7 @@ pub fn is_aside(title: &str) -> bool {
 pub fn is_output(text: &str) -> bool {
     spaced(text)
         .split_whitespace()
-        .any(|word| OUTPUT.contains(&word))
+        .any(|word| has_word(OUTPUT, word))
 }
 
 /// Returns whether a heading or field is struck out or marked as unwanted.
@@ -166,13 +83,13 @@ pub fn is_struck_out(value: &str) -> bool {
 
 fn is_against(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
-    TAKING_BACK.contains(&first) || has_any(text, &AGAINST)
+    has_word(TAKING_BACK, first) || has_any(text, AGAINST)
 }
 
 fn is_depending(text: &str) -> bool {
     let all: Vec<&str> = text.split_whitespace().collect();
     let word = |at: usize| all.get(at).copied().unwrap_or_default();
-    let asked = |at: usize| at > 0 && QUERY_VERBS.contains(&word(at - 1));
+    let asked = |at: usize| at > 0 && has_word(QUERY_VERBS, word(at - 1));
     let depends = |at: usize| match word(at) {
         "if" => !asked(at),
         "instead" => word(at + 1) != "of",
@@ -183,11 +100,11 @@ fn is_depending(text: &str) -> bool {
         _ => false,
     };
 
-    has_any(text, &DEPENDING) || (0..all.len()).any(depends)
+    has_any(text, DEPENDING) || (0..all.len()).any(depends)
 }
 
-fn has_any(text: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| {
+fn has_any(text: &str, phrases: &str) -> bool {
+    phrases.split(", ").any(|phrase| {
         text.match_indices(phrase)
             .any(|(at, _)| is_whole(text, at, at + phrase.len()))
     })

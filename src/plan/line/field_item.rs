@@ -7,6 +7,7 @@ use crate::plan::action::ROWS;
 use crate::plan::field::Field;
 use crate::plan::line::{self, is_fence, split_key, split_marker};
 use crate::text::fence::columns;
+use crate::text::has_word;
 use crate::text::markdown::{BlockKind, Item, Lines};
 
 /// Keys of the list below the title.
@@ -14,22 +15,9 @@ pub const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
 /// Keys that have a meaning only in other versions of the format.
 const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];
 /// Keys that would make an action conditional. In this format every action runs.
-const CONDITIONS: [&str; 14] = [
-    "condition",
-    "conditional",
-    "runif",
-    "onlyif",
-    "if",
-    "unless",
-    "when",
-    "skip",
-    "skipif",
-    "skipped",
-    "optional",
-    "dryrun",
-    "enabled",
-    "disabled",
-];
+const CONDITIONS: &str = "\
+    condition conditional runif onlyif if unless when skip skipif skipped optional dryrun enabled \
+    disabled";
 /// Keys with descriptive text only; an extra one is harmless.
 const DESCRIPTIVE_KEYS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
 
@@ -46,7 +34,6 @@ pub fn canonical(key: &str) -> Option<&'static str> {
     NAMES.get(&letters(key)).copied()
 }
 
-/// Every key by its letters.
 static NAMES: LazyLock<HashMap<String, &str>> = LazyLock::new(|| {
     let keys = ROWS.iter().flat_map(|row| row.keys).copied();
     let keys = keys.chain(HEADER).chain(UNSUPPORTED);
@@ -74,9 +61,8 @@ pub fn is_unsupported(key: &str) -> bool {
     UNSUPPORTED.contains(&key)
 }
 
-/// Returns whether a key would make an action conditional.
 pub fn is_condition(key: &str) -> bool {
-    CONDITIONS.contains(&&*letters(key))
+    has_word(CONDITIONS, &letters(key))
 }
 
 /// Parses an item. `own` decides whether an unindented line after the item's text belongs to its

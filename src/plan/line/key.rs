@@ -5,6 +5,7 @@ use crate::plan::action::{ActionRow, BodyShape, OtherKeys};
 use crate::plan::field::Field;
 use crate::plan::line::field_item::{HEADER, canonical, has_weight, letters};
 use crate::plan::line::unlisted;
+use crate::text::has_word;
 
 /// Key of a field with a command. Not in the format; its value becomes the block.
 pub const COMMAND: &str = "Command";
@@ -14,40 +15,17 @@ pub const QUERY: &str = "Query";
 
 pub const PATH_KEYS: OtherKeys = (
     "File Path",
-    &[
-        "path",
-        "file",
-        "filename",
-        "target",
-        "targetfile",
-        "targetpath",
-        "location",
-        "resource",
-        "relativepath",
-        "fullpath",
-    ],
+    "\
+        path file filename target targetfile targetpath location resource relativepath fullpath",
 );
 
 pub const RESOURCE_KEYS: OtherKeys = (
     "Resource",
-    &[
-        "path",
-        "file",
-        "filename",
-        "target",
-        "url",
-        "link",
-        "page",
-        "source",
-        "targetfile",
-    ],
+    "path file filename target url link page source targetfile",
 );
 
 /// Other keys for the resources passed along with a message.
-pub const HANDOFF_KEYS: OtherKeys = (
-    "Handoff Resources",
-    &["resources", "handofffiles", "handoff", "files"],
-);
+pub const HANDOFF_KEYS: OtherKeys = ("Handoff Resources", "resources handofffiles handoff files");
 
 /// Longest key, in bytes.
 const MAX_KEY: usize = 40;
@@ -167,17 +145,13 @@ pub fn resolve(key: &str, row: Option<&'static ActionRow>) -> Option<&'static st
     }
 
     let plain = letters(key);
-    let other = row.other_keys.iter();
-    let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
-    let translated = || {
-        let entry = TRANSLATED_KEYS
-            .iter()
-            .find(|(_, keys)| keys.contains(&&*plain));
-        entry
-            .map(|(key, _)| *key)
-            .filter(|key| row.keys.contains(key))
-    };
-    same.next().map(|(key, _)| *key).or_else(translated)
+    let translated = TRANSLATED_KEYS
+        .iter()
+        .filter(|(key, _)| row.keys.contains(key));
+    let mut others = row.other_keys.iter().chain(translated);
+    others
+        .find(|(_, keys)| has_word(keys, &plain))
+        .map(|(key, _)| *key)
 }
 
 fn unnumbered(text: &str) -> &str {
@@ -192,166 +166,31 @@ fn unnumbered(text: &str) -> &str {
 const TRANSLATED_KEYS: [OtherKeys; 5] = [
     (
         "File Path",
-        &[
-            "dateipfad",
-            "datei",
-            "pfad",
-            "chemindufichier",
-            "cheminfichier",
-            "chemin",
-            "fichier",
-            "rutadelarchivo",
-            "rutadearchivo",
-            "ruta",
-            "archivo",
-            "caminhodoarquivo",
-            "caminho",
-            "arquivo",
-            "percorsodelfile",
-            "percorsofile",
-            "percorso",
-            "bestandspad",
-            "путькфайлу",
-            "путь",
-            "файл",
-            "ファイルパス",
-            "ファイル",
-            "パス",
-            "文件路径",
-            "文件",
-            "路径",
-            "檔案路徑",
-            "檔案",
-            "路徑",
-            "파일경로",
-            "파일",
-            "경로",
-        ],
+        "\
+            dateipfad datei pfad chemindufichier cheminfichier chemin fichier rutadelarchivo \
+            rutadearchivo ruta archivo caminhodoarquivo caminho arquivo percorsodelfile \
+            percorsofile percorso bestandspad путькфайлу путь файл ファイルパス ファイル パス 文件路径 文件 路径 檔案路徑 \
+            檔案 路徑 파일경로 파일 경로",
     ),
     (
         "Resource",
-        &[
-            "ressource",
-            "datei",
-            "dateipfad",
-            "fichier",
-            "recurso",
-            "archivo",
-            "arquivo",
-            "risorsa",
-            "ресурс",
-            "файл",
-            "リソース",
-            "ファイル",
-            "资源",
-            "文件",
-            "資源",
-            "리소스",
-            "파일",
-        ],
+        "\
+            ressource datei dateipfad fichier recurso archivo arquivo risorsa ресурс файл リソース \
+            ファイル 资源 文件 資源 리소스 파일",
     ),
     (
         "Description",
-        &[
-            "beschreibung",
-            "descripción",
-            "descrição",
-            "descrizione",
-            "beschrijving",
-            "описание",
-            "説明",
-            "描述",
-            "说明",
-            "說明",
-            "설명",
-            "purpose",
-            "reason",
-            "why",
-            "rationale",
-            "summary",
-            "title",
-            "goal",
-            "intent",
-            "explanation",
-        ],
+        "\
+            beschreibung descripción descrição descrizione beschrijving описание 説明 描述 说明 說明 설명 \
+            purpose reason why rationale summary title goal intent explanation",
     ),
     (
         "Expected Outcome",
-        &[
-            "erwartetesergebnis",
-            "ergebnis",
-            "résultatattendu",
-            "resultadoesperado",
-            "risultatoatteso",
-            "verwachtresultaat",
-            "ожидаемыйрезультат",
-            "期待される結果",
-            "期待結果",
-            "预期结果",
-            "預期結果",
-            "예상결과",
-        ],
+        "\
+            erwartetesergebnis ergebnis résultatattendu resultadoesperado risultatoatteso \
+            verwachtresultaat ожидаемыйрезультат 期待される結果 期待結果 预期结果 預期結果 예상결과",
     ),
-    (
-        "Timeout",
-        &["zeitlimit", "タイムアウト", "超时", "타임아웃"],
-    ),
-];
-
-/// Labels of the lines to find, in capitals.
-pub(super) const TRANSLATED_FIND: [&str; 22] = [
-    "SUCHEN",
-    "SUCHE",
-    "FINDEN",
-    "FINDE",
-    "RECHERCHER",
-    "CHERCHER",
-    "TROUVER",
-    "BUSCAR",
-    "ENCONTRAR",
-    "PROCURAR",
-    "CERCA",
-    "TROVA",
-    "ZOEKEN",
-    "НАЙТИ",
-    "ПОИСК",
-    "検索",
-    "探す",
-    "查找",
-    "搜索",
-    "尋找",
-    "찾기",
-    "검색",
-];
-
-/// Labels of the replacement, in capitals.
-pub(super) const TRANSLATED_REPLACE: [&str; 26] = [
-    "ERSETZEN",
-    "ERSETZEN DURCH",
-    "ERSETZE",
-    "ERSETZE DURCH",
-    "REMPLACER",
-    "REMPLACER PAR",
-    "REEMPLAZAR",
-    "REEMPLAZAR POR",
-    "REEMPLAZAR CON",
-    "SUSTITUIR",
-    "SUBSTITUIR",
-    "SUBSTITUIR POR",
-    "SOSTITUIRE",
-    "SOSTITUISCI",
-    "SOSTITUISCI CON",
-    "VERVANGEN",
-    "VERVANGEN DOOR",
-    "ЗАМЕНИТЬ",
-    "ЗАМЕНИТЬ НА",
-    "置換",
-    "置き換え",
-    "替换",
-    "替换为",
-    "取代",
-    "바꾸기",
-    "교체",
+    ("Timeout", "zeitlimit タイムアウト 超时 타임아웃"),
 ];
 
 #[cfg(test)]

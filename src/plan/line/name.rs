@@ -9,41 +9,26 @@ use super::{key, value};
 use crate::plan::action::{ActionRow, BodyShape, ROWS};
 use crate::plan::line::field_item::has_weight;
 use crate::plan::line::{self, Label, Section, heading_of, is_fence, unlisted};
-use crate::text::link;
 use crate::text::markdown::Lines;
+use crate::text::{has_phrase, has_word, link};
 
 /// Words between an action's name and its target.
-const FILLERS: [&str; 9] = [
-    "file", "files", "action", "command", "resource", "the", "a", "an", "new",
-];
+const FILLERS: &str = "file files action command resource the a an new";
 /// Words in front of the number of an action.
 const COUNTED: [&str; 4] = ["action", "step", "task", "part"];
 /// Labels above the text to find, in upper case.
-const FIND: [&str; 9] = [
-    "FIND",
-    "FIND THIS",
-    "SEARCH",
-    "SEARCH FOR",
-    "OLD",
-    "OLD CODE",
-    "BEFORE",
-    "ORIGINAL",
-    "REPLACE THIS",
-];
+const FIND: &str = "\
+    FIND, FIND THIS, SEARCH, SEARCH FOR, OLD, OLD CODE, BEFORE, ORIGINAL, REPLACE THIS, SUCHEN, \
+    SUCHE, FINDEN, FINDE, RECHERCHER, CHERCHER, TROUVER, BUSCAR, ENCONTRAR, PROCURAR, CERCA, \
+    TROVA, ZOEKEN, НАЙТИ, ПОИСК, 検索, 探す, 查找, 搜索, 尋找, 찾기, 검색";
 /// Labels above the replacement, in upper case.
-const REPLACE: [&str; 9] = [
-    "REPLACE",
-    "REPLACE WITH",
-    "REPLACE BY",
-    "REPLACEMENT",
-    "NEW",
-    "NEW CODE",
-    "AFTER",
-    "UPDATED",
-    "WITH THIS",
-];
-/// Languages of commands.
-const SHELLS: [&str; 6] = ["sh", "bash", "shell", "zsh", "console", "terminal"];
+const REPLACE: &str = "\
+    REPLACE, REPLACE WITH, REPLACE BY, REPLACEMENT, NEW, NEW CODE, AFTER, UPDATED, WITH THIS, \
+    ERSETZEN, ERSETZEN DURCH, ERSETZE, ERSETZE DURCH, REMPLACER, REMPLACER PAR, REEMPLAZAR, \
+    REEMPLAZAR POR, REEMPLAZAR CON, SUSTITUIR, SUBSTITUIR, SUBSTITUIR POR, SOSTITUIRE, \
+    SOSTITUISCI, SOSTITUISCI CON, VERVANGEN, VERVANGEN DOOR, ЗАМЕНИТЬ, ЗАМЕНИТЬ НА, 置換, 置き換え, 替换, \
+    替换为, 取代, 바꾸기, 교체";
+const SHELLS: &str = "sh bash shell zsh console terminal";
 /// Longest label, in bytes.
 const MAX_LABEL: usize = 60;
 /// Characters, besides emoji, that can precede a name. `!`, `//` and parentheses mean that it is
@@ -122,7 +107,6 @@ pub fn is_announced(lines: &Lines<'_>, line: usize) -> bool {
     last_text.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
 }
 
-/// Returns the next non-blank line.
 pub fn text_below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
     (line + 1..=lines.len())
         .map(|number| lines.get(number))
@@ -140,10 +124,9 @@ pub fn section(line: &str) -> Option<(Section, usize)> {
         .next()
         .unwrap_or_default()
         .trim_matches(|c: char| !c.is_alphanumeric());
-    let same = |candidate: &&Section| candidate.name().eq_ignore_ascii_case(name);
-    let section = [Section::Rationale, Section::Memos, Section::Plan]
+    let section = Section::ALL
         .into_iter()
-        .find(|candidate| same(&candidate))
+        .find(|section| section.name().eq_ignore_ascii_case(name))
         .or_else(|| name.eq_ignore_ascii_case("memo").then_some(Section::Memos))?;
 
     Some((section, level))
@@ -182,31 +165,20 @@ fn named_label(line: &str) -> Option<Label> {
         .trim_end_matches(|c: char| !c.is_alphabetic())
         .to_uppercase();
     let label = label.trim();
-    if FIND.contains(&label) || key::TRANSLATED_FIND.contains(&label) {
+    if has_phrase(FIND, label) {
         return Some(Label::Find);
     }
 
-    let replace = REPLACE.contains(&label) || key::TRANSLATED_REPLACE.contains(&label);
-    replace.then_some(Label::Replace)
+    has_phrase(REPLACE, label).then_some(Label::Replace)
 }
 
 /// Returns whether the text after a label asks for another kind of search than the format's.
 fn changes_the_search(text: &str) -> bool {
+    const KINDS: &str = "all every each any regex pattern global case occurrence times";
+
     let text = text.to_lowercase();
-    let kinds = [
-        "all",
-        "every",
-        "each",
-        "any",
-        "regex",
-        "pattern",
-        "global",
-        "case",
-        "occurrence",
-        "times",
-    ];
     let mut tokens = text.split(|c: char| !c.is_alphanumeric());
-    tokens.any(|word| kinds.contains(&word.trim_end_matches('s')) || kinds.contains(&word))
+    tokens.any(|word| has_word(KINDS, word.trim_end_matches('s')) || has_word(KINDS, word))
 }
 
 /// Returns whether a line is entirely bold and starts with the name of an action.
@@ -280,7 +252,6 @@ fn is_spoken(matched: &MatchedName<'_>, level: usize) -> bool {
         && (alone || (matched.own && matched.loud))
 }
 
-/// Returns whether the line below a heading fits its action.
 fn confirms(heading: &ActionHeading, next_text: &str) -> bool {
     let field = key::field(next_text, Some(heading.row)).is_some();
     let target = heading.target().is_some();
@@ -303,7 +274,7 @@ fn is_command(text: &str, next_text: &str) -> bool {
     let shell = language
         .split_whitespace()
         .next()
-        .is_none_or(|word| SHELLS.contains(&&*word.to_lowercase()));
+        .is_none_or(|word| has_word(SHELLS, &word.to_lowercase()));
     is_fence(next_text) && shell && !is_output(text)
 }
 
@@ -312,7 +283,7 @@ pub fn target(text: &str) -> Option<String> {
     let mut tail = text.trim();
     while let Some((word, after)) = tail.split_once(' ') {
         let word = word.trim_end_matches(SEPARATORS).to_lowercase();
-        if !FILLERS.contains(&word.as_str()) {
+        if !has_word(FILLERS, &word) {
             break;
         }
         tail = after.trim_start_matches(SEPARATORS);

@@ -3,10 +3,15 @@
 use super::{key, name, value};
 use crate::plan::line;
 use crate::plan::line::field_item::canonical;
+use crate::text::has_phrase;
 
 /// Characters of code and paths that do not occur in sentences, outside backticks.
 const CODE: [char; 12] = ['{', '}', '<', '>', '=', '$', '\\', '|', '^', '~', '[', ']'];
 const ENDS: [char; 9] = ['.', '!', '?', ':', '…', '。', '！', '？', ')'];
+/// What an empty section of memos says.
+const NO_MEMOS: &str = "\
+    no memos, no memo, no changes, no new memos, no memo changes, no updates, none at this time, \
+    none for this turn, none yet, none needed, none required, empty";
 /// Words that make a sentence without punctuation at its end.
 const MIN_WORDS: usize = 3;
 
@@ -53,7 +58,6 @@ fn ends(text: &str) -> bool {
     (last.ends_with(ENDS) && spaced) || count >= MIN_WORDS
 }
 
-/// Returns whether lines end like a sentence.
 pub fn is_ended(lines: &[&str]) -> bool {
     let text = lines.last().map_or("", |line| line.trim_end());
     !text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '(' | '/'))
@@ -67,7 +71,6 @@ pub fn is_sentence_of_its_own(above: &str, line: &str) -> bool {
     !line.trim().is_empty() && (ended || !lower)
 }
 
-/// Returns a text without code spans.
 pub fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }
@@ -77,22 +80,7 @@ pub fn says_nothing(lines: &[&str]) -> bool {
     let text = lines.join(" ");
     let lower = line::unlisted(&text).trim().to_lowercase();
     let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
-    let plain = [
-        "no memos",
-        "no memo",
-        "no changes",
-        "no new memos",
-        "no memo changes",
-        "no updates",
-        "none at this time",
-        "none for this turn",
-        "none yet",
-        "none needed",
-        "none required",
-        "empty",
-    ];
-
-    value::is_nothing(lower) || plain.contains(&lower)
+    value::is_nothing(lower) || has_phrase(NO_MEMOS, lower)
 }
 
 #[cfg(test)]

@@ -1,81 +1,27 @@
 //! Parses values of fields as models spell them: paths, times, words for "none".
 
-use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Resource, is_url};
+use crate::text::{has_phrase, has_word, link};
 
-const NOTHING: [&str; 14] = [
-    "none",
-    "n/a",
-    "na",
-    "null",
-    "nil",
-    "-",
-    "–",
-    "—",
-    "nothing",
-    "not applicable",
-    "not needed",
-    "not set",
-    "unset",
-    "default",
-];
+const NOTHING: &str = "\
+    none, n/a, na, null, nil, -, –, —, nothing, not applicable, not needed, not set, unset, \
+    default";
 /// Values that mean the project root.
-const ROOTS: [&str; 6] = [
-    "project root",
-    "the project root",
-    "root of the project",
-    "repository root",
-    "the repository root",
-    "(project root)",
-];
+const ROOTS: &str = "\
+    project root, the project root, root of the project, repository root, the repository root, \
+    (project root)";
 /// Top-level directories of a file system. A path that starts with one of them can be an absolute
 /// path.
-const SYSTEM: [&str; 26] = [
-    "bin",
-    "boot",
-    "dev",
-    "etc",
-    "home",
-    "lib",
-    "lib64",
-    "media",
-    "mnt",
-    "opt",
-    "private",
-    "proc",
-    "root",
-    "run",
-    "sbin",
-    "srv",
-    "sys",
-    "tmp",
-    "usr",
-    "var",
-    "Applications",
-    "Users",
-    "Volumes",
-    // Mount points of the project in containers of coding tools.
-    "repo",
-    "workspace",
-    "workspaces",
-];
-/// Units of time in seconds, the longest spelling first.
-const UNITS: [(&str, u64); 14] = [
-    ("minutes", 60),
-    ("seconds", 1),
-    ("minute", 60),
-    ("second", 1),
-    ("hours", 3600),
-    ("mins", 60),
-    ("secs", 1),
-    ("hour", 3600),
-    ("min", 60),
-    ("sec", 1),
-    ("hrs", 3600),
-    ("m", 60),
-    ("s", 1),
-    ("h", 3600),
+const SYSTEM: &str = "\
+    bin boot dev etc home lib lib64 media mnt opt private proc root run sbin srv sys tmp usr var \
+    Applications Users Volumes";
+/// Mount points of the project in containers of coding tools.
+const MOUNTS: &str = "repo workspace workspaces";
+const UNITS: [(&str, u64); 3] = [
+    ("h hrs hour hours", 3600),
+    ("m min mins minute minutes", 60),
+    ("s sec secs second seconds", 1),
 ];
 
 /// Returns whether a value means "none".
@@ -84,7 +30,7 @@ pub fn is_nothing(value: &str) -> bool {
         .trim_matches(|c: char| " \t*_`\"'()[].".contains(c))
         .to_lowercase();
     let marks = text.is_empty() && !value.trim().is_empty() && !value.contains("..");
-    NOTHING.contains(&&*text) || marks
+    has_phrase(NOTHING, &text) || marks
 }
 
 /// Returns whether a field's value means "none". `Final Newline: none` has another meaning, and a
@@ -101,10 +47,9 @@ pub fn is_nothing_for(key: &str, value: &str) -> bool {
     is_nothing(value) && (!own || (key == "cwd" && none))
 }
 
-/// Returns whether a value spells out the project root.
 pub fn is_root(value: &str) -> bool {
     let text = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
-    ROOTS.contains(&&*text)
+    has_phrase(ROOTS, &text)
 }
 
 /// Returns the path or artifact that a value names, in exact or other spellings; `None` if there is
@@ -157,7 +102,7 @@ pub fn seconds(value: &str) -> Option<u64> {
         return (number.is_multiple_of(1000)).then_some(number / 1000);
     }
 
-    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let (_, seconds) = UNITS.iter().find(|(names, _)| has_word(names, unit))?;
     number.checked_mul(*seconds)
 }
 
@@ -220,7 +165,8 @@ fn from_root(text: &str) -> Option<&str> {
     };
 
     let first = tail.split('/').next().unwrap_or_default();
-    (!tail.starts_with('/') && !SYSTEM.contains(&first)).then_some(tail)
+    (!tail.starts_with('/') && ![SYSTEM, MOUNTS].iter().any(|list| has_word(list, first)))
+        .then_some(tail)
 }
 
 #[cfg(test)]

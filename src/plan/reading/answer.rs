@@ -12,7 +12,6 @@ use crate::text::fence::{FenceTracker, fence_for};
 
 /// Longest title, in characters.
 const MAX_TITLE: usize = 60;
-/// Shortest fence around an answer.
 const MIN_FENCE: usize = 4;
 const RATIONALE: &str = "The answer to a question. Nothing is changed.";
 const RATIONALE_WITHOUT_PLAN: &str = "The model answered without a plan. Nothing is changed.";
@@ -115,7 +114,6 @@ fn mistake(action: &Action) -> Diagnostic {
     }
 }
 
-/// Returns Markdown as a plan with that message.
 fn as_plan(reply: &str, question: &str) -> Reading {
     let answer = reply.trim();
     if answer.is_empty() {

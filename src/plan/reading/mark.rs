@@ -11,24 +11,10 @@ use crate::text::markdown::Lines;
 
 /// Brackets of marks such as `<|eot_id|>`.
 const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
-/// Other marks behind a reply.
-const TRAILING: [&str; 5] = [
-    "</s>",
-    "<end_of_turn>",
-    "<eos>",
-    "[/INST]",
-    "<end_of_utterance>",
-];
-/// Other marks before a reply.
-const LEADING: [&str; 7] = [
-    "<|start|>assistant",
-    "<|im_start|>assistant",
-    "<|start_header_id|>assistant<|end_header_id|>",
-    "<start_of_turn>model",
-    "<|assistant|>",
-    "<｜Assistant｜>",
-    "[/INST]",
-];
+const TRAILING: &str = "</s> <end_of_turn> <eos> [/INST] <end_of_utterance>";
+const LEADING: &str = "\
+    <|start|>assistant <|im_start|>assistant <|start_header_id|>assistant<|end_header_id|> \
+    <start_of_turn>model <|assistant|> <｜Assistant｜> [/INST]";
 /// What begins the answer behind the channels of harmony.
 const MESSAGE: &str = "<|message|>";
 /// The channel of the answer.
@@ -51,7 +37,6 @@ pub(super) fn inner(reply: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns where a reply begins.
 fn start(reply: &str) -> usize {
     let at = |tail: &str| reply.len() - tail.len();
     let text = reply.trim_start();
@@ -70,7 +55,7 @@ fn start(reply: &str) -> usize {
         return at(tail);
     }
 
-    let stripped = LEADING.iter().find_map(|mark| text.strip_prefix(mark));
+    let stripped = LEADING.split(' ').find_map(|mark| text.strip_prefix(mark));
     stripped.map_or(0, |tail| at(tail.strip_prefix(MESSAGE).unwrap_or(tail)))
 }
 
@@ -95,7 +80,7 @@ fn without_mark(text: &str) -> Option<&str> {
     let last = text.rsplit('\n').next().unwrap_or_default();
     // The end of an element that the reply opens is not a mark.
     let opened = |mark: &str| mark.starts_with("</") && last.contains(&mark.replace('/', ""));
-    if let Some(mark) = TRAILING.iter().find(|mark| text.ends_with(**mark))
+    if let Some(mark) = TRAILING.split(' ').find(|mark| text.ends_with(*mark))
         && !opened(mark)
     {
         return text.strip_suffix(mark);

@@ -6,7 +6,7 @@ use super::state::{
     CloserDeviation, GrammarPosition, GrammarState, GrammarStep, Nesting, OpenBlock, RepairEvent,
 };
 use super::step::{scope, step_outside};
-use super::token::{Glued, Token, TokenKind};
+use super::token::{Token, TokenKind};
 use crate::plan::action::BodyShape;
 use crate::plan::line::{Fence, Info, Label, Section};
 
@@ -60,7 +60,7 @@ pub(super) fn inside(
                 emit(step.plus(extra_cost))
             });
         }
-        TokenKind::Action(_) | TokenKind::Section(_) | TokenKind::Label(..) => {
+        TokenKind::Action(_) | TokenKind::Section(_) | TokenKind::Label { .. } => {
             emit(look_alike(state, block, token));
             forget(state, block, token, emit);
         }
@@ -169,7 +169,6 @@ fn closing_inner(block: &OpenBlock, inner: Fence, fence: Fence) -> Cost {
     askew + longer
 }
 
-/// Emits the steps that keep a fence as content.
 fn keep_as_content(
     state: GrammarState,
     block: OpenBlock,
@@ -318,7 +317,10 @@ fn forget(
     };
     // The closing fence inserted before a label separates it from the text above.
     let kind = match token.kind {
-        TokenKind::Label(label, _) => TokenKind::Label(label, Glued::No),
+        TokenKind::Label { label, .. } => TokenKind::Label {
+            label,
+            glued: false,
+        },
         kind => kind,
     };
     step_outside(

@@ -66,7 +66,6 @@ pub(super) const DISORDER: Cost = 120 * UNIT;
 
 /// Content that leaves a fence open: code, document.
 pub(super) const OPEN_CODE: Cost = 40 * UNIT;
-/// See [`OPEN_CODE`].
 pub(super) const OPEN_DOCUMENT: Cost = 60 * UNIT;
 /// The same in a document, if the open fence has no language.
 pub(super) const OPEN_BARE: Cost = 40 * UNIT;
@@ -74,7 +73,6 @@ pub(super) const OPEN_BARE: Cost = 40 * UNIT;
 pub(super) const OPEN_SHORTER: Cost = 15 * UNIT;
 /// The same in FIND, or in only one of FIND and REPLACE: without a language, with one.
 pub(super) const OPEN_EDIT: Cost = 25 * UNIT;
-/// See [`OPEN_EDIT`].
 pub(super) const OPEN_EDIT_TAGGED: Cost = 35 * UNIT;
 /// The same in a message.
 pub(super) const OPEN_MESSAGE: Cost = 10 * UNIT;
@@ -83,9 +81,7 @@ pub(super) const EMPTY_FIND: Cost = 100 * UNIT;
 
 /// An action heading inside an inner fence: of a document, without a language, of another language.
 pub(super) const LOOK_DOCUMENT: Cost = 8 * UNIT;
-/// See [`LOOK_DOCUMENT`].
 pub(super) const LOOK_BARE: Cost = 45 * UNIT;
-/// See [`LOOK_DOCUMENT`].
 pub(super) const LOOK_CODE: Cost = 60 * UNIT;
 /// An action heading in a document's block that follows the fence rule.
 pub(super) const LOOK_BY_RULE: Cost = 20 * UNIT;
@@ -93,7 +89,6 @@ pub(super) const LOOK_BY_RULE: Cost = 20 * UNIT;
 pub(super) const LOOK_BY_RULE_IN_CODE: Cost = 40 * UNIT;
 /// `## Action Plan` as content: of a document, of a section.
 pub(super) const LOOK_PLAN: Cost = 30 * UNIT;
-/// See [`LOOK_PLAN`].
 pub(super) const LOOK_PLAN_IN_SECTION: Cost = 70 * UNIT;
 /// An action heading as content without `## Action Plan` before it.
 pub(super) const LOOK_RAW: Cost = 70 * UNIT;
@@ -117,7 +112,6 @@ pub(super) const SURPLUS: Cost = 50 * UNIT;
 pub(super) const SURPLUS_OPENER: Cost = 60 * UNIT;
 /// A block where none belongs: after stray text, elsewhere.
 pub(super) const MISPLACED_BLOCK_AFTER_PROSE: Cost = 20 * UNIT;
-/// See [`MISPLACED_BLOCK_AFTER_PROSE`].
 pub(super) const MISPLACED_BLOCK: Cost = 60 * UNIT;
 /// Text where none belongs.
 pub(super) const PROSE: Cost = 40 * UNIT;

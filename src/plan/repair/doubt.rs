@@ -207,7 +207,6 @@ impl Analysis<'_> {
         fence.is_long_enough(opener).then_some(last)
     }
 
-    /// Reports an opening fence that occurs twice.
     fn opener(&self, span: &BlockSpan) -> Option<Note> {
         let first = self.lines.get(span.body.start)?;
         let same = first.text.trim() == self.lines[span.open].text.trim();
@@ -360,18 +359,9 @@ pub(super) fn truncation_without_plan(lines: &[ReplyLine<'_>]) -> Option<Note> {
 pub(super) fn truncation_of_structure(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note> {
     let last = last_nonblank(lines)?;
     let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
-    if step.line < lines.len() {
-        return truncation_without_plan(lines);
-    }
-
-    truncation_without_plan(lines).or_else(|| {
-        is_half.then(|| {
-            note(
-                last,
-                &format!("{TRUNCATED}: what this line belongs to is not complete"),
-            )
-        })
-    })
+    let message = format!("{TRUNCATED}: what this line belongs to is not complete");
+    let half = (is_half && step.line >= lines.len()).then(|| note(last, &message));
+    truncation_without_plan(lines).or(half)
 }
 
 /// Reports how the best reading shows that the reply was truncated.
@@ -478,7 +468,7 @@ fn is_part_of_heading(text: &str) -> bool {
     let heading = text[level..].trim();
     let unnumbered = heading.trim_start_matches(|c: char| c.is_ascii_digit());
     let name = unnumbered.trim_start_matches(['.', ')', ' ', '`', '*']);
-    let sections = [Section::Rationale, Section::Memos, Section::Plan].map(Section::name);
+    let sections = Section::ALL.map(Section::name);
     let mut names = ROWS.iter().map(|row| row.name).chain(sections);
     let spelled = |name: &str| name.to_uppercase().replace(' ', "_");
     let start = spelled(name);
@@ -566,7 +556,6 @@ pub(super) fn is_remark_after_fence(closer: &str) -> bool {
     text.is_empty() || says && !is_code && !is_language
 }
 
-/// Returns the visible text after a closing fence.
 pub(super) fn text_after_fence(closer: &str) -> &str {
     let text = closer.trim_start().trim_start_matches(['`', '~']);
     text.trim_matches(|c: char| c.is_whitespace() || is_zero_width(c))

@@ -174,7 +174,6 @@ fn edit(lines: &[ReplyLine<'_>], step: &ReadingStep, edits: &mut Vec<(usize, Rep
     }
 }
 
-/// Adds the edits that correct a block's fences.
 fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, RepairEdit)>) {
     let opener = lines[span.open].text;
     let body = opener.trim_start_matches([' ', '\t']);
@@ -223,12 +222,14 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
                 RepairEdit::Drop => keep = false,
                 RepairEdit::Replace(other) => own = other,
                 RepairEdit::Dedent(bytes) => own = &own[*bytes..],
-                RepairEdit::Insert(line) => insert(
-                    &mut text,
-                    line,
-                    usual,
-                    if at < lines.len() { usual } else { "" },
-                ),
+                RepairEdit::Insert(line) => {
+                    let ended = text.ends_with(['\n', '\r']);
+                    // The last line is terminated like that of the reply.
+                    let is_terminated = ended || at < lines.len();
+                    text.push_str(if ended { "" } else { usual });
+                    text.push_str(line);
+                    text.push_str(if is_terminated { usual } else { "" });
+                }
             }
         }
 
@@ -239,19 +240,4 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
     }
 
     text
-}
-
-/// Inserts a line. At the end of the text, it is terminated like the last line of the reply.
-fn insert(text: &mut String, line: &str, before: &str, after: &str) {
-    let ended = text.ends_with(['\n', '\r']);
-    if !ended {
-        text.push_str(before);
-    }
-
-    text.push_str(line);
-    text.push_str(if after.is_empty() && ended {
-        before
-    } else {
-        after
-    });
 }

@@ -97,7 +97,6 @@ fn follows_command(lines: &[ReplyLine<'_>], at: usize) -> bool {
     row.is_some_and(|row| row.shape.reaches_outside())
 }
 
-/// Says what was done to a block's fences.
 fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {
@@ -187,9 +186,10 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> 
     for at in body.clone() {
         match (lines[at].kind, open) {
             (LineKind::Section(Section::Plan), None) => planned = true,
-            (_, None) if !planned && is_action(&lines[at]) => return Some(at),
-            (_, Some(outer))
-                if outer.info != Info::Document && !planned && is_action(&lines[at]) =>
+            (_, outer)
+                if !planned
+                    && outer.is_none_or(|outer| outer.info != Info::Document)
+                    && is_action(&lines[at]) =>
             {
                 return Some(at);
             }

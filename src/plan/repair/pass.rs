@@ -57,7 +57,12 @@ struct PassNode {
 pub(super) fn best_readings(tokens: &[Token]) -> Option<BestReadings> {
     let mut from = vec![BeamEntry {
         state: GrammarState::default(),
-        best: Prefix::start(),
+        best: Prefix {
+            cost: 0,
+            print: 0,
+            node: ROOT_NODE,
+            event: None,
+        },
         next: None,
     }];
     let (mut frontier, mut nodes) = (Frontier::new(), Vec::new());
@@ -179,7 +184,6 @@ fn compact_nodes(nodes: &mut Vec<PassNode>, entries: &mut [BeamEntry]) {
     }
 }
 
-/// Returns the steps of a complete reading.
 fn trace_reading(path: Prefix, nodes: &[PassNode]) -> RepairReading {
     let mut steps = Vec::new();
     let mut at = path.node;
@@ -209,14 +213,11 @@ fn trace_reading(path: Prefix, nodes: &[PassNode]) -> RepairReading {
 /// States kept after each token; up to twice as many at equal cost.
 const BEAM_WIDTH: usize = 32;
 
-/// The states after a token.
 pub(super) struct Frontier {
     entries: Vec<BeamEntry>,
     /// Index into `entries` of each state.
     by_state: HashMap<GrammarState, usize, BuildHasherDefault<StateHasher>>,
     cheapest: Cost,
-    /// Buffer for the costs of the states.
-    costs: Vec<Cost>,
 }
 
 /// Mixes the words of a state. Collisions are harmless: the beam bounds the table.
@@ -244,7 +245,6 @@ impl Frontier {
             entries: Vec::new(),
             by_state: HashMap::default(),
             cheapest: Cost::MAX,
-            costs: Vec::new(),
         }
     }
 
@@ -279,15 +279,13 @@ impl Frontier {
         self.by_state.clear();
     }
 
-    /// Keeps the cheapest states.
     fn trim(&mut self) {
         let limit = self.cheapest.saturating_add(cost::HOPELESS);
         self.entries.retain(|entry| entry.best.cost <= limit);
         if self.entries.len() > BEAM_WIDTH {
-            self.costs.clear();
-            self.costs
-                .extend(self.entries.iter().map(|entry| entry.best.cost));
-            let (_, &mut limit, _) = self.costs.select_nth_unstable(BEAM_WIDTH - 1);
+            let costs = self.entries.iter().map(|entry| entry.best.cost);
+            let mut costs: Vec<Cost> = costs.collect();
+            let (_, &mut limit, _) = costs.select_nth_unstable(BEAM_WIDTH - 1);
             self.entries.retain(|entry| entry.best.cost <= limit);
             self.entries.truncate(2 * BEAM_WIDTH);
         }
@@ -316,16 +314,6 @@ pub(super) struct BeamEntry {
 }
 
 impl Prefix {
-    pub(super) fn start() -> Prefix {
-        Prefix {
-            cost: 0,
-            print: 0,
-            node: ROOT_NODE,
-            event: None,
-        }
-    }
-
-    /// Extends the reading by one step.
     pub(super) fn then(self, step: GrammarStep, line: usize) -> Prefix {
         let print = step
             .event

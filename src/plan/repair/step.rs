@@ -2,7 +2,7 @@
 
 use super::cost::{self, Cost};
 use super::state::{FenceScope, GrammarPosition, GrammarState, GrammarStep, Nesting, RepairEvent};
-use super::token::{FenceRule, FileContent, Gap, Glued, Token, TokenKind};
+use super::token::{FenceRule, FileContent, Gap, Token, TokenKind};
 use crate::plan::action::BodyShape;
 use crate::plan::line::{Fence, Info, Label, Section};
 
@@ -13,7 +13,7 @@ pub(super) fn step_outside(state: GrammarState, token: &Token, emit: &mut impl F
         TokenKind::Fence(fence) => at_fence(state, fence, token, emit),
         TokenKind::Action(row) => emit(at_action(state, row.shape)),
         TokenKind::Section(section) => emit(at_section(state, section)),
-        TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
+        TokenKind::Label { label, glued } => emit(at_label(state, label, glued)),
         TokenKind::Title {
             spaced,
             after_text: late,
@@ -74,7 +74,6 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
     }
 }
 
-/// Returns the step over misplaced text.
 fn prose(state: GrammarState, price: Cost) -> GrammarStep {
     misplaced(state, RepairEvent::Prose, price)
 }
@@ -178,9 +177,9 @@ fn at_section(state: GrammarState, section: Section) -> GrammarStep {
     move_on(state, next, None).plus(skipped)
 }
 
-fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
+fn at_label(state: GrammarState, label: Label, glued: bool) -> GrammarStep {
     let next = state.further(GrammarPosition::Label(label));
-    let (price, event) = if glued == Glued::Yes {
+    let (price, event) = if glued {
         (cost::TRIFLE, Some(RepairEvent::Glued))
     } else {
         (0, None)
@@ -409,7 +408,6 @@ fn surplus(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)
     }
 }
 
-/// Returns the owner of fences at a place.
 pub(super) fn scope(state: GrammarState) -> FenceScope {
     match state.position {
         GrammarPosition::Message => FenceScope::Message,

@@ -54,8 +54,11 @@ pub(super) enum TokenKind {
     Fence(Fence),
     Action(&'static ActionRow),
     Section(Section),
-    /// A label, and whether the line before would absorb it.
-    Label(Label, Glued),
+    Label {
+        label: Label,
+        /// Whether CommonMark reads it as part of the item in the line before.
+        glued: bool,
+    },
     /// A title before the first section or action.
     Title {
         /// Whether a space follows the `#`.
@@ -66,15 +69,6 @@ pub(super) enum TokenKind {
         only: bool,
     },
     End,
-}
-
-/// Whether a label directly follows a list, without a blank line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Glued {
-    /// CommonMark reads it as part of the last item.
-    Yes,
-    /// It is a separate paragraph, heading or item.
-    No,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -115,7 +109,10 @@ pub(super) fn tokenize(lines: &[ReplyLine<'_>]) -> Vec<Token> {
             LineKind::Fence(fence) => Some(TokenKind::Fence(fence)),
             LineKind::Action(row) => Some(TokenKind::Action(row)),
             LineKind::Section(section) => Some(TokenKind::Section(section)),
-            LineKind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
+            LineKind::Label(label) => Some(TokenKind::Label {
+                label,
+                glued: is_glued(lines, at),
+            }),
             LineKind::Title { spaced } if preamble => Some(TokenKind::Title {
                 spaced,
                 after_text,
@@ -261,20 +258,12 @@ fn extend_gap(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
 }
 
 /// Returns whether CommonMark would read a label as part of the list above it.
-fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
+fn is_glued(lines: &[ReplyLine<'_>], at: usize) -> bool {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let own = lines[at].text.trim_start();
     let is_separate = own.starts_with('#') || is_listed(own);
-    if !is_separate
-        && matches!(
-            above,
-            Some(LineKind::List | LineKind::Text | LineKind::Sentence)
-        )
-    {
-        Glued::Yes
-    } else {
-        Glued::No
-    }
+    let is_item = |kind| matches!(kind, LineKind::List | LineKind::Text | LineKind::Sentence);
+    !is_separate && above.is_some_and(is_item)
 }
 
 /// Returns the content type that a `File Path` item suggests.
@@ -415,7 +404,7 @@ pub(super) fn mark_code_spans(lines: &[ReplyLine<'_>], tokens: &mut [Token]) {
             TokenKind::Section(_) | TokenKind::Title { .. } | TokenKind::End => {
                 asked = ExpectedCode::default();
             }
-            TokenKind::Label(..) => asked.opened = false,
+            TokenKind::Label { .. } => asked.opened = false,
             TokenKind::Gap(_) if asked.ending.is_none() && !asked.opened => {
                 let mut list = lines[tokens[at].line..tokens[at + 1].line].iter();
                 asked.ending = list.find_map(|line| file_extension(line.text));

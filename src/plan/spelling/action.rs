@@ -353,7 +353,6 @@ impl Speller<'_, '_> {
         line::label(plain).or_else(other)
     }
 
-    /// Returns whether the next non-blank line is a label.
     fn label_follows(&self, line: usize) -> bool {
         let next =
             (line + 1..=self.lines.len()).find(|&number| !self.lines.get(number).trim().is_empty());
@@ -531,11 +530,10 @@ impl Speller<'_, '_> {
         };
         for text in std::mem::take(&mut self.blocks) {
             let fence = fence_for(&text, 4);
-            self.edits.insert(passage.end, "");
-            self.edits.insert(passage.end, format!("{fence}{language}"));
-            self.edits.insert(passage.end, text);
-            self.edits.insert(passage.end, fence);
-            self.edits.insert(passage.end, "");
+            let opener = format!("{fence}{language}");
+            for line in ["", &opener, &text, &fence, ""] {
+                self.edits.insert(passage.end, line);
+            }
         }
     }
 
@@ -632,7 +630,6 @@ impl Speller<'_, '_> {
     }
 }
 
-/// Returns a text in lower case with single spaces.
 fn plain_words(text: &str) -> String {
     let tokens = text.split(|c: char| !c.is_alphanumeric());
     let tokens: Vec<String> = tokens
@@ -642,7 +639,6 @@ fn plain_words(text: &str) -> String {
     tokens.join(" ")
 }
 
-/// Returns whether a field may be left out.
 fn is_optional_field(key: &str) -> bool {
     !matches!(
         key,

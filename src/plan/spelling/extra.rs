@@ -13,27 +13,16 @@ use crate::plan::line::field_item::canonical;
 use crate::plan::line::split_item;
 use crate::text::fence::{self, fence_for};
 use crate::text::markdown::{BlockKind, Lines, MarkdownBlock, MarkdownCode};
-use crate::text::{language, link};
+use crate::text::{has_phrase, language, link};
 
 /// What the blocks of scripts say that they are.
 const SHELLS: [&str; 4] = ["sh", "bash", "shell", "zsh"];
 /// What the blocks of output say that they are.
 const PRINTED: [&str; 7] = ["", "text", "txt", "plaintext", "output", "console", "log"];
 /// The labels of what a command prints, in small letters.
-const OUTPUT: [&str; 12] = [
-    "output",
-    "outputs",
-    "expected output",
-    "sample output",
-    "example output",
-    "console output",
-    "terminal output",
-    "command output",
-    "stdout",
-    "result",
-    "results",
-    "expected result",
-];
+const OUTPUT: &str = "\
+    output, outputs, expected output, sample output, example output, console output, \
+    terminal output, command output, stdout, result, results, expected result";
 const PROMPT: &str = "$ ";
 
 pub(super) struct ExtraBlocks<'a, 'b> {
@@ -154,7 +143,7 @@ impl ExtraBlocks<'_, '_> {
             .iter()
             .rev()
             .find_map(MarkdownBlock::fenced)?;
-        let is_printed = OUTPUT.contains(&&*caption) && printed;
+        let is_printed = has_phrase(OUTPUT, &caption) && printed;
         (is_printed && self.is_over(script, block.first)).then_some(start..end)
     }
 

@@ -6,6 +6,7 @@ use crate::plan::line::condition::is_aside;
 use crate::plan::line::looks_like_border;
 use crate::plan::repair::Note;
 use crate::text::fence::split_lines;
+use crate::text::has_word;
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 /// Passes over a text. A tag hides the text below it until the next blank line.
@@ -16,50 +17,11 @@ const MAX_TAG: usize = 80;
 
 /// Parts of the names of tags that only wrap their contents. Any other tag changes the meaning: an
 /// example, a draft, deleted text.
-const CONTAINER_WORDS: [&str; 42] = [
-    "action",
-    "actions",
-    "answer",
-    "arguments",
-    "article",
-    "artifact",
-    "args",
-    "body",
-    "br",
-    "call",
-    "calls",
-    "center",
-    "content",
-    "details",
-    "div",
-    "document",
-    "final",
-    "function",
-    "functions",
-    "html",
-    "input",
-    "invoke",
-    "main",
-    "markdown",
-    "memos",
-    "message",
-    "output",
-    "p",
-    "parameter",
-    "parameters",
-    "plan",
-    "rationale",
-    "reply",
-    "response",
-    "result",
-    "section",
-    "span",
-    "steps",
-    "summary",
-    "tool",
-    "tools",
-    "use",
-];
+const CONTAINER_WORDS: &str = "\
+    action actions answer arguments article artifact args body br call calls center content \
+    details div document final function functions html input invoke main markdown memos message \
+    output p parameter parameters plan rationale reply response result section span steps summary \
+    tool tools use teddy";
 
 /// Returns a text without the tags and comments outside its messages and blocks.
 pub(super) fn without_tags(text: &str) -> (String, Vec<Note>) {
@@ -184,7 +146,7 @@ fn is_tag(line: &str) -> bool {
     let holds = word
         .to_lowercase()
         .split(['_', '-'])
-        .all(|part| CONTAINER_WORDS.contains(&part) || part == "teddy");
+        .all(|part| has_word(CONTAINER_WORDS, part));
     let is_visible = !attributes.contains("hidden") && !attributes.contains("style");
     let plain = holds && is_visible && !inner.contains(['<', '>', '@']);
 

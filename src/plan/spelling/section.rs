@@ -8,25 +8,13 @@ use crate::plan::line::field_item::{canonical, has_weight};
 use crate::plan::line::prose::says_nothing;
 use crate::plan::line::{self, Section, heading_of, is_fence, key, name, unlisted};
 use crate::text::fence::fence_for;
+use crate::text::has_phrase;
 use crate::text::markdown::{BlockKind, Lines, MarkdownBlock};
 
 /// Sections after the actions that have no effect.
-const CLOSING: [&str; 14] = [
-    "summary",
-    "note",
-    "notes",
-    "next steps",
-    "next step",
-    "overview",
-    "conclusion",
-    "explanation",
-    "context",
-    "expected outcome",
-    "expected result",
-    "expected results",
-    "analysis",
-    "remarks",
-];
+const CLOSING: &str = "\
+    summary, note, notes, next steps, next step, overview, conclusion, explanation, context, \
+    expected outcome, expected result, expected results, analysis, remarks";
 /// Rationale of a plan without one.
 const NO_RATIONALE: &str = "The plan gives none.";
 
@@ -122,7 +110,6 @@ fn title_of(line: &str) -> Option<&str> {
     (!title.is_empty()).then_some(title)
 }
 
-/// Finds memos under another heading, by their marks.
 fn memos(blocks: &[MarkdownBlock], passages: &mut [Passage], edits: &mut LineEdits<'_>) {
     let lines = edits.lines;
     if passages.iter().any(|passage| passage.is(Section::Memos)) {
@@ -372,7 +359,7 @@ fn closing(passage: &Passage, level: u8, blocks: &[MarkdownBlock], edits: &mut L
     let text = heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
     let title = name::plain(text).to_lowercase();
     let title = title.trim_matches(|c: char| !c.is_alphanumeric());
-    if level == 2 && CLOSING.contains(&title) && is_words(lines, blocks) {
+    if level == 2 && has_phrase(CLOSING, title) && is_words(lines, blocks) {
         edits.leave_out(passage.line..=passage.end - 1, "the section");
     }
 }

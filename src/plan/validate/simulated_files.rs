@@ -27,7 +27,7 @@ pub struct SimulatedFiles<'a> {
     /// Set after an EXECUTE, whose effect on the files is unknown.
     pub unknown_after_command: bool,
     /// Paths that the plan wrote; `None` for those it removed.
-    written: BTreeMap<RepoPath, Option<FileState>>,
+    pub(super) written: BTreeMap<RepoPath, Option<FileState>>,
     /// Files whose entire content comes from the plan, so the model knows it.
     pub created: BTreeSet<RepoPath>,
     /// REPLACE texts of failed pairs, per file.
@@ -65,7 +65,6 @@ impl<'a> SimulatedFiles<'a> {
         })
     }
 
-    /// Returns the current state of a path.
     pub fn look_up(&self, path: &RepoPath) -> anyhow::Result<Lookup> {
         for dir in path.parents().rev() {
             match self.at(&dir)? {
@@ -242,11 +241,6 @@ impl<'a> SimulatedFiles<'a> {
         Ok(())
     }
 
-    /// Returns the changed paths with their final state.
-    pub fn into_written(self) -> BTreeMap<RepoPath, Option<FileState>> {
-        self.written
-    }
-
     /// Returns whether an EDIT can change the file: the model has seen its text.
     pub fn is_known(&self, path: &RepoPath) -> bool {
         self.created.contains(path) || self.facts.in_context(&Resource::File(path.clone()))
@@ -382,7 +376,7 @@ impl NameCollisions {
     /// spelling, returns that name and the other spelling.
     pub fn add(&mut self, path: &RepoPath) -> Option<(String, String)> {
         let mut collisions = BTreeMap::new();
-        for name in path_and_parents(path) {
+        for name in path.ancestors().chain([path.as_str()]) {
             let spellings = self.spellings.entry(fold(name)).or_default();
             if !spellings.contains(name) {
                 collisions.extend(
@@ -424,8 +418,4 @@ impl FoldedDirs {
         let names = self.0.get(dir).and_then(|names| names.get(&fold(name)));
         Ok(names.into_iter().flatten().map(path_of).collect())
     }
-}
-
-fn path_and_parents(path: &RepoPath) -> impl Iterator<Item = &str> {
-    path.ancestors().chain([path.as_str()])
 }

@@ -212,7 +212,6 @@ pub(super) fn is_elided(line: &str) -> bool {
                 .any(|w| lower.contains(w)))
 }
 
-/// Removes a line number in front of a line.
 fn without_number(line: &str) -> Option<&str> {
     let tail = line.trim_start_matches(BLANKS).trim_start_matches('L');
     let digits = tail.bytes().take_while(u8::is_ascii_digit).count();
@@ -227,7 +226,6 @@ fn without_number(line: &str) -> Option<&str> {
     }
 }
 
-/// Removes an enclosing fence.
 fn unfenced(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
     let (opener, closer) = (fence::read(lines.first()?)?, fence::read(lines.last()?)?);

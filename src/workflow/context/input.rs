@@ -28,7 +28,7 @@ use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
-use crate::text::secret::redact_values;
+use crate::text::secret::redact;
 use crate::workflow::confine;
 use crate::workflow::context::lists::{self, ContextLists, ListedResource};
 use crate::workflow::context::{pages, requests};
@@ -65,9 +65,7 @@ pub fn write_input(
         });
 
     // After rendering, so that a key in any part of the input is found.
-    let text = redact_values(&input::render(&material), &[])
-        .text
-        .into_owned();
+    let text = redact(&input::render(&material)).into_owned();
     let weight = TokenEstimate::of_input(&text, bytes, tokens);
     let texts = [SYSTEM_PROMPT, USER_PROMPT];
     let size = |name| draft.artifacts.text_or_empty(name).len();

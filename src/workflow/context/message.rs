@@ -1,11 +1,13 @@
 //! Obtains the user's message for a turn: from the options, from the draft, or by a prompt.
 
+use std::borrow::Cow;
+
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
-use crate::text::secret::redact_values;
+use crate::text::secret::redact;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Notice, Question, User};
 
@@ -130,9 +132,9 @@ fn cut(line: &str) -> String {
 
 /// A message is recorded and sent to the model.
 pub fn without_keys(message: String, user: &mut dyn User) -> String {
-    let clean = redact_values(&message, &[]);
-    if clean.count > 0 {
+    let clean = redact(&message);
+    if matches!(clean, Cow::Owned(_)) {
         user.report(Event::Notice(Notice::KeyRemoved));
     }
-    clean.text.into_owned()
+    clean.into_owned()
 }

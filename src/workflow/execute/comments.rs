@@ -14,7 +14,7 @@ use crate::text::counted;
 use crate::text::encoding::display_text;
 use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
-use crate::text::secret::redact_values;
+use crate::text::secret::redact;
 use crate::workflow::open_session::OpenSession;
 
 /// A comment on lines of a file as it would be after the plan.
@@ -115,7 +115,7 @@ pub(super) fn save(
 ) -> anyhow::Result<()> {
     let mut comments = comments.to_vec();
     for comment in &mut comments {
-        comment.text = redact_values(&comment.text, &[]).text.into_owned();
+        comment.text = redact(&comment.text).into_owned();
     }
     match comments.is_empty() {
         true => draft.artifacts.remove(artifact::COMMENTS),

@@ -63,7 +63,7 @@ impl TranscriptRecorder {
     pub(in crate::model::acting) fn redact(&self, message: &mut Value) {
         match message {
             Value::String(text) => {
-                if let Cow::Owned(clean) = replace_values(text, &self.secrets()).text {
+                if let Cow::Owned(clean) = replace_values(text, &self.secrets()) {
                     *text = clean;
                 }
             }
@@ -75,7 +75,7 @@ impl TranscriptRecorder {
 
     /// Replaces keys in a complete text, also those that came in pieces.
     pub(in crate::model::acting) fn redact_text(&self, text: &str) -> String {
-        redact_values(text, &self.secrets()).text.into_owned()
+        redact_values(text, &self.secrets()).into_owned()
     }
 
     fn secrets(&self) -> Vec<&str> {
@@ -235,7 +235,7 @@ impl TranscriptRecorder {
                 let mut name = format!("the text {id}");
                 if text.len() > LONG_TEXT {
                     // A key that is cut in two would not be recognized later.
-                    let clean = redact_values(text, &self.secrets()).text.into_owned();
+                    let clean = redact_values(text, &self.secrets()).into_owned();
                     name = self.keep(&clean).unwrap_or(name);
                     *text = head_and_tail(&clean, &name);
                 }
@@ -289,7 +289,7 @@ impl TranscriptRecorder {
         };
         let entry = json!({ "time": clock::stamp(), "from": from, key: value });
         let line = entry.to_string();
-        let clean = redact_values(&line, &self.secrets()).text;
+        let clean = redact_values(&line, &self.secrets());
         if serde_json::from_str::<serde::de::IgnoredAny>(&clean).is_ok() {
             return format!("{clean}\n");
         }
