@@ -214,6 +214,41 @@ fn a_branch_checked_out_in_another_worktree_is_refused() {
 }
 
 #[test]
+fn a_branch_checked_out_in_another_worktree_is_refused_in_a_bare_repository_and_a_submodule() {
+    let repo = project();
+    let [bare, outer] = ["bare", "outer"].map(|name| repo.beside(name));
+    let submodule = outer.join("mod");
+    let [bare, outer, module] = [&bare, &outer, &submodule].map(|path| path.to_str().unwrap());
+    let linked = |from: &str, name: &str| {
+        let path = repo.beside(name);
+        let add = [
+            "worktree",
+            "add",
+            "-q",
+            "-f",
+            path.to_str().unwrap(),
+            "main",
+        ];
+        repo.git(&[&["-C", from][..], &add].concat());
+        path
+    };
+    repo.git(&["clone", "-q", "--bare", ".", bare]);
+    linked(bare, "first");
+    repo.git(&["init", "-q", outer]);
+    let url = repo.path();
+    let add = ["submodule", "--quiet", "add", url.to_str().unwrap(), "mod"];
+    let allowed = ["-C", outer, "-c", "protocol.file.allow=always"];
+    repo.git(&[&allowed[..], &add].concat());
+
+    for own in [linked(bare, "second"), linked(module, "third")] {
+        std::fs::write(own.join("a.txt"), "mine\n").unwrap();
+        repo.teddy_in(&own, &["record", "edit"]).check(0, &[]);
+        repo.teddy_in(&own, &["land", "-m", "x"])
+            .check(1, &["`main` is also checked out in"]);
+    }
+}
+
+#[test]
 fn a_linked_worktree_lands_on_its_own_branch() {
     let repo = project();
     let other = repo.beside("other");
