@@ -41,6 +41,10 @@ impl Obstacle {
             }
             Obstacle::UnderWay(_) => "finish it, or abort it, first; `git status` says how".to_owned(),
             Obstacle::Unmerged(_) => "resolve them and `git add` the files first".to_owned(),
+            Obstacle::CheckedOut { path, .. } if !path.exists() => format!(
+                "it is not there; `git worktree remove --force --force {}` forgets it; or land on a new branch (`--branch <name>`)",
+                path.display()
+            ),
             Obstacle::CheckedOut { path, .. } => format!(
                 "land there (`-C {}`), or on a new branch (`--branch <name>`)",
                 path.display()

@@ -209,7 +209,14 @@ fn a_branch_checked_out_in_another_worktree_is_refused() {
     hint: land there (`-C [dir]/other`), or on a new branch (`--branch <name>`)
     exit code 1
     ");
-    repo.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
+    std::fs::remove_dir_all(&other).unwrap();
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: `main` is also checked out in `[dir]/other`
+    hint: it is not there; `git worktree remove --force --force [dir]/other` forgets it; or land on a new branch (`--branch <name>`)
+    exit code 1
+    ");
+    let forget = ["worktree", "remove", "--force", "--force"];
+    repo.git(&[&forget[..], &[other.to_str().unwrap()]].concat());
     repo.workflow().land(&land_as("Land")).done();
 }
 
