@@ -1,5 +1,7 @@
 //! `teddy push`: sends sessions to a remote.
 
+use std::collections::BTreeSet;
+
 use clap::ArgGroup;
 use serde_json::json;
 
@@ -139,8 +141,7 @@ fn report(app: &App, result: PushResult) -> anyhow::Result<ExitStatus> {
 
 fn options(args: &Args) -> anyhow::Result<PushOptions> {
     let names = args.sessions.iter();
-    let names = names.map(|name| SessionName::own_from_address(name));
-    let sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
+    let sessions = each_once(names.map(|name| SessionName::own_from_address(name)))?;
     if args.target.is_some() && sessions.len() > 1 {
         return Err(InvalidArgument::error(
             "`--as` gives one session another name, and several are named",
@@ -161,6 +162,14 @@ fn options(args: &Args) -> anyhow::Result<PushOptions> {
         redact: args.redact,
         target,
     })
+}
+
+// git refuses two updates of one ref.
+fn each_once(
+    names: impl Iterator<Item = anyhow::Result<SessionName>>,
+) -> anyhow::Result<Vec<SessionName>> {
+    let names = names.collect::<anyhow::Result<BTreeSet<_>>>()?;
+    Ok(names.into_iter().collect())
 }
 
 /// A signature covers the files, too, so it is sent only with them.
@@ -325,7 +334,7 @@ fn name_there(text: &str) -> anyhow::Result<SessionName> {
 fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitStatus> {
     let remote = chosen_remote(project, args.remote.as_deref())?;
     let names = args.sessions.iter().map(|name| name_there(name));
-    let sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
+    let sessions = each_once(names)?;
     let targets = sessions_to_delete(project, &remote, &sessions)?;
     let report =
         |deleted: bool| json!({ "remote": remote, "deleted": deleted, "sessions": targets });

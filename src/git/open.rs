@@ -140,6 +140,12 @@ impl Repository {
         }
     }
 
+    pub(in crate::git) fn main_repository(&self) -> anyhow::Result<gix::Repository> {
+        // To gix, a linked worktree of a submodule is its main one.
+        let options = plain().open_path_as_is(true);
+        gix::open_opts(self.common_dir(), options).during("opening the main worktree")
+    }
+
     /// Opens the repository with another worktree and index. Settings, objects and ignore rules stay
     /// the same.
     pub(in crate::git) fn with_worktree(

@@ -206,7 +206,7 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RecordedWorktree> {
 /// Returns the directories of all checkouts of the repository that exist: the main one and the linked
 /// ones.
 pub fn linked_checkouts(repository: &Repository) -> anyhow::Result<Vec<PathBuf>> {
-    let main = repository.gix.main_repo().ok();
+    let main = repository.main_repository().ok();
     let main = main.and_then(|main| Some(main.workdir()?.to_owned()));
     let linked = repository.gix.worktrees().during("listing worktrees")?;
     let linked = linked.iter().filter_map(|proxy| proxy.base().ok());

@@ -106,7 +106,9 @@ pub fn rename_session(
     anyhow::ensure!(!is_change(old), "session `{old}` is named after its change");
     let is_current = project.session().is_ok_and(|session| session == *old);
     let _old_lock = project.lock_session(old, "branch")?;
-    let _new_lock = project.lock_session(new, "branch")?;
+    // The lock of the same session would wait for itself.
+    let _new_lock = (new != old).then(|| project.lock_session(new, "branch"));
+    let _new_lock = _new_lock.transpose()?;
     let lock = project.enter("branch", user)?;
     let repository = &project.repository;
     let tip = project.store().tip(old)?;

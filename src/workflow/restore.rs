@@ -280,14 +280,14 @@ impl Restore<'_> {
         Ok(patches)
     }
 
-    /// Landed turns whose commits are on their branch still.
+    /// Landed turns whose commits are on the current branch, or still on theirs.
     fn still_landed(&self, undone: &[u64]) -> anyhow::Result<Vec<UndoneCommit>> {
         let Some(oldest) = undone.iter().min() else {
             return Ok(Vec::new());
         };
         let repository = &self.session.project.repository;
-        let current = refs::branch_or_head(repository)?;
-        let mut landed_commits = Vec::new();
+        let current = refs::branch(repository)?;
+        let mut landed_commits: Vec<UndoneCommit> = Vec::new();
         let mut claims = LandingClaims::new(repository, &self.tip().session);
         let mut next = Some(self.tip().commit);
         // A turn lands after it was recorded.
@@ -309,13 +309,24 @@ impl Restore<'_> {
                 if turns.is_empty() {
                     continue;
                 }
-                if let Some(id) = landed_as(repository, &landed.branch, &commit)? {
-                    landed_commits.push(UndoneCommit {
-                        commit: id,
-                        turns,
-                        branch: landed.branch.clone(),
-                        is_current: landed.branch == current,
-                    });
+                for branch in current.iter().chain([&landed.branch]) {
+                    let Some(id) = landed_as(repository, branch, &commit)? else {
+                        continue;
+                    };
+                    // A squash has several of them.
+                    match landed_commits.iter_mut().find(|found| found.commit == id) {
+                        Some(found) => {
+                            found.turns.extend(turns);
+                            found.turns.sort_unstable();
+                        }
+                        None => landed_commits.push(UndoneCommit {
+                            commit: id,
+                            turns,
+                            is_current: Some(branch) == current.as_ref(),
+                            branch: branch.clone(),
+                        }),
+                    }
+                    break;
                 }
             }
         }

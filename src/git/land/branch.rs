@@ -41,6 +41,10 @@ impl Obstacle {
             }
             Obstacle::UnderWay(_) => "finish it, or abort it, first; `git status` says how".to_owned(),
             Obstacle::Unmerged(_) => "resolve them and `git add` the files first".to_owned(),
+            Obstacle::CheckedOut { path, .. } if !path.exists() => format!(
+                "it is not there; `git worktree remove --force --force {}` forgets it; or land on a new branch (`--branch <name>`)",
+                path.display()
+            ),
             Obstacle::CheckedOut { path, .. } => format!(
                 "land there (`-C {}`), or on a new branch (`--branch <name>`)",
                 path.display()
@@ -178,9 +182,9 @@ pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<
 /// Returns another worktree that has a branch checked out.
 fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<PathBuf>> {
     let own = repository.git_dir().canonicalize()?;
-    let mut others = vec![repository.gix.main_repo()];
+    let mut others = vec![repository.main_repository().ok()];
     for proxy in repository.gix.worktrees().during("listing worktrees")? {
-        others.push(proxy.into_repo_with_possibly_inaccessible_worktree());
+        others.push(proxy.into_repo_with_possibly_inaccessible_worktree().ok());
     }
 
     // A worktree that cannot be opened does not count.
@@ -192,7 +196,9 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
         let name = head.and_then(|head| head.branch);
         let is_on = name.is_some_and(|name| name.shorten() == branch);
 
-        if is_on && !is_own && !other.is_bare() {
+        // To gix, the linked worktrees of a bare repository are bare, too.
+        let is_bare = other.is_bare() && other.git_dir() == other.common_dir();
+        if is_on && !is_own && !is_bare {
             let path = other.workdir().unwrap_or(other.git_dir());
             return Ok(Some(path.to_owned()));
         }

@@ -12,7 +12,9 @@ use crate::workspace::landing::turns_named;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
-    #[error("nothing to land: no turn of session `{session}` has changes that have not landed yet")]
+    #[error(
+        "nothing to land: no turn of session `{session}` that is in effect has changes that have not landed yet"
+    )]
     Nothing {
         session: String,
         removed: RemovedLandings,

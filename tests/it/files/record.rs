@@ -129,6 +129,7 @@ fn without_a_session_one_is_started_on_what_head_has() {
 fn without_a_commit_everything_is_new() {
     let repo = TestRepo::new().file("a.txt", "1\n");
     repo.workflow().record("begin").done();
+    assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
     assert_eq!(repo.workflow().log()[0]["files"], json!(["a.txt"]));
     repo.workflow().undo(1).done();
     assert!(!repo.path().join("a.txt").exists());

@@ -648,6 +648,24 @@ fn a_landing_on_a_branch_that_was_deleted_is_not_called_missing_on_it() {
 }
 
 #[test]
+fn an_undo_names_the_squash_on_the_current_branch() {
+    let repo = three_turns();
+    repo.git(&["switch", "-q", "-c", "feature"]);
+    repo.done(&["land", "--each"]);
+    repo.git(&["switch", "-q", "main"]);
+    repo.git(&["merge", "-q", "--squash", "feature"]);
+    repo.git(&["commit", "-q", "--no-edit"]);
+    let squashed = repo.git(&["rev-parse", "--short=8", "HEAD"]);
+    let line = format!(
+        "warning: turns 2, 3 have landed as {squashed} on main, where it stays; commit your files as they are now, or `teddy redo` and then `git revert {squashed}`"
+    );
+    repo.teddy(&["undo", "2"]).check(0, &[&line]);
+    repo.done(&["redo", "2"]);
+    repo.git(&["branch", "-q", "-D", "feature"]);
+    repo.teddy(&["undo", "2"]).check(0, &[&line]);
+}
+
+#[test]
 fn a_branch_of_gitbutler_is_not_landed_on() {
     let repo = three_turns();
     repo.git(&["switch", "-q", "-c", "gitbutler/workspace"]);

@@ -88,7 +88,7 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
 
     insta::assert_snapshot!(repo.printed(&["land", "-m", "Again"]), @"
     --- stderr
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
     ");
@@ -565,7 +565,7 @@ fn a_range_lands_what_it_names() {
     repo.done(&["restore", "@", "--exact", "-y"]);
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
     --- stderr
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: your `main` does not have the commit of turns 1-3; if it lacks the changes, too, `teddy land 1..3` lands them again
     exit code 1
     ");
@@ -589,7 +589,7 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
     repo.workflow().land(&land_as("All")).done();
     repo.git(&["reset", "-q", "--soft", "HEAD~1"]);
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: your `main` does not have the commit of turns 1-3; if it lacks the changes, too, `teddy land 1..3` lands them again
     exit code 1
     ");
@@ -599,13 +599,13 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
     };
     repo.workflow().land(&two).done();
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: your `main` does not have the commit of turns 1, 3; if it lacks the changes, too, `teddy land 1` lands the first of them again
     exit code 1
     ");
     repo.workflow().undo(1).done();
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: your `main` does not have the commit of turn 1; if it lacks the changes, too, `teddy land 1` lands it again
     exit code 1
     ");
@@ -671,7 +671,7 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     assert_eq!(status(&repo), " D dir/b.txt");
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
     --- stderr
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
     ");
@@ -697,7 +697,7 @@ fn a_turn_that_was_undone_for_the_users_side_does_not_land() {
     assert!(repo.read("a.txt").contains("my two"));
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
     --- stderr
-    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    error: nothing to land: no turn of session `demo` that is in effect has changes that have not landed yet
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
     ");

@@ -209,8 +209,50 @@ fn a_branch_checked_out_in_another_worktree_is_refused() {
     hint: land there (`-C [dir]/other`), or on a new branch (`--branch <name>`)
     exit code 1
     ");
-    repo.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
+    std::fs::remove_dir_all(&other).unwrap();
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: `main` is also checked out in `[dir]/other`
+    hint: it is not there; `git worktree remove --force --force [dir]/other` forgets it; or land on a new branch (`--branch <name>`)
+    exit code 1
+    ");
+    let forget = ["worktree", "remove", "--force", "--force"];
+    repo.git(&[&forget[..], &[other.to_str().unwrap()]].concat());
     repo.workflow().land(&land_as("Land")).done();
+}
+
+#[test]
+fn a_branch_checked_out_in_another_worktree_is_refused_in_a_bare_repository_and_a_submodule() {
+    let repo = project();
+    let [bare, outer] = ["bare", "outer"].map(|name| repo.beside(name));
+    let submodule = outer.join("mod");
+    let [bare, outer, module] = [&bare, &outer, &submodule].map(|path| path.to_str().unwrap());
+    let linked = |from: &str, name: &str| {
+        let path = repo.beside(name);
+        let add = [
+            "worktree",
+            "add",
+            "-q",
+            "-f",
+            path.to_str().unwrap(),
+            "main",
+        ];
+        repo.git(&[&["-C", from][..], &add].concat());
+        path
+    };
+    repo.git(&["clone", "-q", "--bare", ".", bare]);
+    linked(bare, "first");
+    repo.git(&["init", "-q", outer]);
+    let url = repo.path();
+    let add = ["submodule", "--quiet", "add", url.to_str().unwrap(), "mod"];
+    let allowed = ["-C", outer, "-c", "protocol.file.allow=always"];
+    repo.git(&[&allowed[..], &add].concat());
+
+    for own in [linked(bare, "second"), linked(module, "third")] {
+        std::fs::write(own.join("a.txt"), "mine\n").unwrap();
+        repo.teddy_in(&own, &["record", "edit"]).check(0, &[]);
+        repo.teddy_in(&own, &["land", "-m", "x"])
+            .check(1, &["`main` is also checked out in"]);
+    }
 }
 
 #[test]

@@ -786,14 +786,14 @@ fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
 #[test]
 fn a_session_is_deleted_on_the_remote_only() {
     let repo = session();
-    repo.done(&["push", "-y"]);
+    repo.done(&["push", "demo", "demo", "-y"]);
     let local = repo.git(&["for-each-ref"]);
     let words = ["demo: 2 turns, refs/teddy/bare/demo", "TeDDy cannot ask"];
     repo.teddy(&["push", "--delete", "demo"]).check(1, &words);
     repo.teddy(&["push", "--delete", "demo", "-n"])
         .check(0, &words[..1]);
     assert_ne!(refs(&repo), "");
-    let done = repo.json(&["push", "--delete", "demo", "-y"], 0);
+    let done = repo.json(&["push", "--delete", "demo", "demo", "-y"], 0);
     assert_eq!(done["deleted"], json!(true));
     assert_eq!(
         (refs(&repo), repo.git(&["for-each-ref"])),

@@ -460,6 +460,12 @@ fn a_session_is_renamed_with_its_waiting_plan() {
     hint: `teddy sessions` lists the sessions
     exit code 1
     ");
+    insta::assert_snapshot!(repo.printed(&["branch", "-m", "other", "other"]), @"
+    --- stderr
+    error: there is a session `other` already
+    hint: `teddy switch other` continues it; or choose another name
+    exit code 1
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), refs);
 }
 
