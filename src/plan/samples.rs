@@ -12,6 +12,7 @@ use super::action::chat_with_user::ChatWithUser;
 use super::action::conclude::Conclude;
 use super::action::create::Create;
 use super::action::edit::Edit;
+use super::action::execute::PROMPTS;
 use super::action::invoke::Invoke;
 use super::action::prune::Prune;
 use super::action::read::Read;
@@ -211,7 +212,10 @@ fn edit() -> impl Strategy<Value = ActionKind> {
 }
 
 fn execute() -> impl Strategy<Value = ActionKind> {
-    let command = block_text().prop_filter("a command", |text| !text.trim().is_empty());
+    let command = block_text().prop_filter("a command", |text| {
+        let first = text.trim_start();
+        !first.is_empty() && !PROMPTS.iter().any(|prompt| first.starts_with(prompt))
+    });
     let env = proptest::collection::btree_map("[A-Z_]{1,5}", "[ -~é]{0,9}", 0..3);
     let cwd = proptest::option::of(path());
     let timeout = proptest::option::of(1_u64..900);

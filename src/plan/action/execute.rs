@@ -472,7 +472,7 @@ const OTHER_LANGUAGES: &str = "\
     python py python3 javascript js typescript ts json yaml yml toml diff patch rust rs go java c \
     cpp csharp cs ruby rb perl php sql html css xml powershell ps1 pwsh bat output";
 
-const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
+pub(in crate::plan) const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
 
 /// Field keys that repeat the script.
 const SCRIPT_KEYS: [&str; 3] = ["command", "cmd", "shellcommand"];
