@@ -199,6 +199,17 @@ fn report_entry(app: &App, edit: ListEdit, scope: ListScope, entry: &Edited) {
         (ListEdit::Remove, true) => format!("Removed {name} ({list})"),
         (ListEdit::Remove, false) => format!("`{name}` is not in the list ({list}){near}"),
     });
+    if entry.is_secret {
+        warn_secret(app, &entry.name);
+    }
+}
+
+/// Says that the model gets a file that no snapshot would show it.
+pub(super) fn warn_secret(app: &App, name: &str) {
+    let name = sanitize_line(name);
+    app.warn(&format!(
+        "`{name}` is named like a secret, and the model gets its text"
+    ));
 }
 
 /// Says that the turn's list does not show a file.

@@ -23,7 +23,7 @@ use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, du, gc, plan};
 ///
 /// A session is deleted only if you name it, along with everything that only it refers to. It goes
 /// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy fetch`
-/// restores the session.
+/// restores the session. Only then can you undo those of its turns that are in your files.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc -n                   what uses space, and what would go\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session; a bundle of it stays"
@@ -200,7 +200,7 @@ fn still_held(name: &str) -> String {
     let hint = match session {
         Some(session) => format!("`teddy gc {session} --no-bundle` deletes that session, too"),
         None if name.starts_with("refs/teddy/published/") => format!(
-            "it says which turns are in your files, and undoing them needs it; `git update-ref -d {delete}` deletes it"
+            "it says which turns are in your files, and `undo` in other sessions needs it; `git update-ref -d {delete}` deletes it"
         ),
         None if name.starts_with("refs/teddy/snapshots/") => {
             format!("it keeps the snapshots of your files; `git update-ref -d {delete}` deletes it")
@@ -223,7 +223,9 @@ fn restore_hint(archived: &ArchivedSession, dir: &Path, is_plan: bool) -> String
         (Some(fault), true) => {
             format!("Session {session} would go into {file}, which `teddy fetch` refuses: {fault}.")
         }
-        (None, false) => format!("`teddy fetch {file}` restores session {session} ({bytes})."),
+        (None, false) => format!(
+            "`teddy fetch {file}` restores session {session} ({bytes}). Its turns cannot be undone without that."
+        ),
         (Some(fault), false) => format!(
             "`git fetch {file} 'refs/teddy/*:refs/teddy/*'` restores session {session} ({bytes}); \
              `teddy fetch` refuses it: {fault}."

@@ -74,15 +74,19 @@ fn ignored_settings(
     is_told: impl Fn(&str) -> bool,
     hint: &str,
 ) -> Option<String> {
-    let names = project.ignored.iter().filter(|name| is_told(name));
-    let entries: Vec<String> = names
-        .map(|name| match unknown::suggest(name) {
-            None => name.clone(),
-            Some(Some(suggestion)) => format!("{name} (unknown; did you mean `{suggestion}`?)"),
-            Some(None) => format!("{name} (unknown)"),
-        })
-        .collect();
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for name in project.ignored.iter().filter(|name| is_told(name)) {
+        match unknown::suggest(name) {
+            None => known.push(name.as_str()),
+            Some(Some(suggestion)) => {
+                unknown.push(format!("{name} (unknown; did you mean `{suggestion}`?)"));
+            }
+            Some(None) => unknown.push(format!("{name} (unknown)")),
+        }
+    }
+
+    let known = (!known.is_empty()).then(|| format!("{} ({hint})", known.join(", ")));
+    let entries: Vec<String> = known.into_iter().chain(unknown).collect();
     let names = entries.join(", ");
-    (!entries.is_empty())
-        .then(|| format!("settings of this repository are ignored: {names} ({hint})"))
+    (!entries.is_empty()).then(|| format!("settings of this repository are ignored: {names}"))
 }

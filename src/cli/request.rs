@@ -89,6 +89,9 @@ pub(super) fn add_files(
             context::warn_hidden(app, &entry.name);
         } else if entry.changed {
             app.note(&format!("Added {} ({list})", sanitize_line(&entry.name)));
+            if entry.is_secret {
+                context::warn_secret(app, &entry.name);
+            }
         }
     }
 

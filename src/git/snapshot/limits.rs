@@ -85,6 +85,10 @@ impl SnapshotLimits {
         self.name_reason(path).is_some()
     }
 
+    pub fn is_named_like_secret(&self, path: &[u8]) -> bool {
+        self.name_reason(path) == Some(Reason::Secret)
+    }
+
     /// Why a file with this name is left out.
     pub(super) fn name_reason(&self, path: &[u8]) -> Option<Reason> {
         if !self.leave_secrets {

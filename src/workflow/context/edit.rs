@@ -41,6 +41,8 @@ pub struct Edited {
     pub is_ignored: bool,
     /// The entry is in the turn's list only, and names a file that snapshots leave out.
     pub is_hidden: bool,
+    /// The name of the new entry alone would keep the file from the model.
+    pub is_secret: bool,
     /// For a name that does not exist or is not in the list.
     pub near: Option<String>,
 }
@@ -142,6 +144,11 @@ pub fn edit_context(
         (ListScope::Turn, ListEdit::Add) => hidden_from_turn(project, &root, &parsed)?,
         _ => Vec::new(),
     };
+    let limits = project.limits();
+    let is_secret = |entry: &ListEntry| {
+        let is_file = matches!(entry, ListEntry::Resource(Resource::File(path)) if exists(path));
+        edit == ListEdit::Add && is_file && limits.is_named_like_secret(entry.name().as_bytes())
+    };
     let mut edited = Vec::new();
     change_list(project, scope, user, &mut |text| {
         let (after, changed) = apply(text, edit, &parsed, &exists);
@@ -166,6 +173,7 @@ pub fn edit_context(
                 is_missing,
                 is_ignored: edit == ListEdit::Add && is_ignored_dir(project, &root, entry),
                 is_hidden: hidden.contains(entry),
+                is_secret: changed && is_secret(entry),
                 near,
             }
         };

@@ -9,6 +9,7 @@ use regex::Regex;
 use super::{HealthCheck, Patient, display_path, path_word};
 use crate::config::error::ConfigError;
 use crate::config::layer::{MAX_CONFIG, takes_trust};
+use crate::config::unknown;
 use crate::git::open::OpenError;
 use crate::host::file::read_regular_text;
 use crate::host::process;
@@ -29,6 +30,7 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
         Ok(project) => [trust(project)]
             .into_iter()
             .chain(forbidden(project))
+            .chain(unknown_settings(project))
             .collect(),
         Err(error) => vec![repository(error)],
     });
@@ -86,7 +88,9 @@ fn trust(project: &Project) -> HealthCheck {
 
 /// Not even a trusted repository can set these.
 fn forbidden(project: &Project) -> Option<HealthCheck> {
-    let forbidden = ignored(project, |key| !takes_trust(key));
+    let forbidden = ignored(project, |key| {
+        !takes_trust(key) && unknown::suggest(key).is_none()
+    });
     let check = || {
         HealthCheck::note(
             "ignored",
@@ -98,6 +102,19 @@ fn forbidden(project: &Project) -> Option<HealthCheck> {
         .remedy("remove that from `.teddy/config.yaml`; your own configuration may set it")
     };
     (!forbidden.is_empty()).then(check)
+}
+
+fn unknown_settings(project: &Project) -> Option<HealthCheck> {
+    let unknown = ignored(project, |key| unknown::suggest(key).is_some());
+    let check = || {
+        let names = listed(&unknown);
+        HealthCheck::note(
+            "ignored",
+            format!("`.teddy/config.yaml` has settings that TeDDy does not know: {names}"),
+        )
+        .remedy("correct or remove them in `.teddy/config.yaml`")
+    };
+    (!unknown.is_empty()).then(check)
 }
 
 fn ignored(project: &Project, is_kind: impl Fn(&str) -> bool) -> Vec<&String> {

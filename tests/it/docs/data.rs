@@ -188,6 +188,24 @@ fn what_is_left_behind_is_on_the_page() {
 }
 
 #[test]
+fn every_directory_of_the_cache_that_the_source_names_is_on_the_page() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let listed = places("### In your directories");
+    let mut named = BTreeSet::new();
+    for file in below(&source).iter().filter(|file| file.ends_with(".rs")) {
+        let text = std::fs::read_to_string(source.join(file)).unwrap();
+        let joined = text.split("cache.join(\"").skip(1);
+        named.extend(joined.map(|rest| {
+            let name = rest.split('"').next().unwrap();
+            format!("~/.cache/teddy/{name}/")
+        }));
+    }
+    assert!(named.len() > 4, "{named:?}");
+    assert!(named.is_subset(&listed), "{named:?}");
+    assert!(listed.contains("~/.cache/teddy/open-*.html"));
+}
+
+#[test]
 fn everything_in_the_git_directory_is_git_s_own_or_on_the_page() {
     let used = Used::new();
     let repo = &used.repo;
@@ -264,7 +282,10 @@ fn the_commands_of_the_page_delete_the_data() {
     let [sessions, own] = <[String; 2]>::try_from(code("## How to delete it")).unwrap();
     let run = |script: &str| {
         let mut shell = repo.command("sh");
+        let path = teddy::host::env::var("PATH").unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_teddy")).parent().unwrap();
         shell
+            .env("PATH", format!("{}:{path}", program.display()))
             .current_dir(repo.path())
             .args(["-ec", script])
             .env("XDG_CONFIG_HOME", repo.beside("home/config"))
@@ -275,6 +296,7 @@ fn the_commands_of_the_page_delete_the_data() {
     let first = repo.json(&["show", "demo:1"], 0)["commit"].clone();
     let input = format!("{}:input.md", first.as_str().unwrap());
     let input = repo.git(&["rev-parse", &input]);
+    assert!(repo.path().join(".git/worktrees").exists());
     let head = repo.git(&["rev-parse", "HEAD"]);
 
     run(&sessions);
@@ -282,6 +304,19 @@ fn the_commands_of_the_page_delete_the_data() {
     assert!(!repo.path().join(".git/teddy").exists());
     let objects = repo.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
     assert!(!objects.contains(&turn) && !objects.contains(&input));
+    assert!(!repo.path().join(".git/worktrees").exists());
+    let reachable = repo.git(&[
+        "rev-list",
+        "--objects",
+        "--all",
+        "--reflog",
+        "--indexed-objects",
+    ]);
+    let hidden: Vec<_> = objects
+        .lines()
+        .filter(|line| !reachable.contains(line.split(' ').next().unwrap()))
+        .collect();
+    assert_eq!(hidden, Vec::<&str>::new());
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(repo.read("b.txt"), "b\n");
     repo.git(&["fsck", "--strict"]);

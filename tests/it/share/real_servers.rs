@@ -7,6 +7,8 @@ use crate::server::{Conduct, Daemon, WebServer};
 use crate::support::TestRepo;
 use crate::support::remotes::two_people;
 
+const TEAMS: &str = include_str!("../../../docs/teams.md");
+
 /// `ada:pass` in base64.
 const ADA: &str = "YWRhOnBhc3M=";
 
@@ -202,8 +204,7 @@ fn a_partial_clone_has_what_a_fetched_session_recorded() {
 #[test]
 fn the_hook_of_the_page_for_teams_lets_sessions_only_grow() {
     let (ada, _, root) = people();
-    let page = include_str!("../../../docs/teams.md");
-    let hook = page
+    let hook = TEAMS
         .split("```sh\n")
         .find(|block| block.starts_with("#!/bin/sh"))
         .unwrap();
@@ -227,6 +228,60 @@ fn the_hook_of_the_page_for_teams_lets_sessions_only_grow() {
     }
     ada.git(&["push", "-q", "origin", "+main~0:refs/heads/other"]);
     ada.git(&["push", "-q", "origin", ":refs/heads/other"]);
+
+    // A session without code grows, and makes room for the same session with its code.
+    ada.done(&["push", "-y", "--as", "other"]);
+    ada.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    ada.done(&["push", "-y", "--as", "other"]);
+    ada.done(&["push", "-y", "--as", "other", "--code"]);
+    ada.teddy(&["push", "-y", "--delete", "other"])
+        .check(1, &["sessions are only added to"]);
+    let listed = ada.git(&["ls-remote", "origin", "refs/teddy/*"]);
+    let names: Vec<_> = listed.split_whitespace().skip(1).step_by(2).collect();
+    assert_eq!(names, [session, "refs/teddy/sessions/other"]);
+}
+
+#[test]
+fn the_settings_of_the_page_for_teams_hide_what_it_says() {
+    let (ada, _, root) = people();
+    let server = root.join("server.git");
+    let values = |setting: &str| {
+        let row = format!("| `{setting}` | ");
+        let (_, row) = TEAMS.split_once(&row).expect(setting);
+        let cell = row.split(" | ").next().unwrap();
+        cell.split('`').skip(1).step_by(2).collect::<Vec<_>>()
+    };
+    let refs = [
+        "refs/teddy/bare/add-auth",
+        "refs/teddy/bare/b",
+        "refs/teddy/sessions/c",
+        "refs/teddy/signed/c",
+    ];
+    let push = |place: &str| {
+        let refspec = format!("main:{place}");
+        let mut push = ada.command("git");
+        push.current_dir(ada.path())
+            .args(["push", "-q", "origin", &refspec]);
+        push.output().unwrap().status.success()
+    };
+    let set = |setting: &str| {
+        for value in values(setting) {
+            ada.git_in(&server, &["config", "--add", setting, value]);
+        }
+    };
+    let listed = || {
+        let listed = ada.git(&["ls-remote", "origin", "refs/teddy/*"]);
+        let names = listed.split_whitespace().skip(1).step_by(2);
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    set("receive.hideRefs");
+    assert_eq!(refs.map(push), [false, true, true, true]);
+    ada.git_in(&server, &["config", "--unset-all", "receive.hideRefs"]);
+    assert!(push(refs[0]));
+    assert_eq!(listed(), refs);
+    set("transfer.hideRefs");
+    assert_eq!(listed(), refs[..2]);
 }
 
 #[test]

@@ -50,6 +50,19 @@ fn a_directory_that_git_ignores_is_named_when_it_is_added() {
     ");
 }
 
+#[test]
+fn a_file_named_like_a_secret_that_is_named_itself_is_shown_and_that_is_said() {
+    let repo = project();
+    repo.write("new/.env", "DB_PASS=hunter2\n");
+    repo.done(&["context", "add", "new"]);
+    assert!(!repo.workflow().input(0).contains("hunter2"));
+
+    let said = "warning: `new/.env` is named like a secret, and the model gets its text";
+    let out = repo.teddy(&["context", "add", "new/.env"]);
+    out.check(0, &["Added new/.env (session)", said]);
+    assert!(repo.workflow().input(0).contains("hunter2"));
+}
+
 /// Bug: it was added without a word, was missing, and hid the entry of the session's list.
 #[test]
 fn a_file_that_snapshots_leave_out_needs_the_list_of_the_session() {

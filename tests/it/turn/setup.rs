@@ -557,14 +557,14 @@ fn a_mistake_in_a_model_or_a_setting_suggests_the_right_one() {
     exit code 1
     ");
     repo.configure("");
-    repo.write(".teddy/config.yaml", "agnet: x\n");
+    repo.write(".teddy/config.yaml", "agnet: x\nmodel: y\n");
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
     Session demo, turn 0, on branch main
     Ready for turn 1
     1 file changed since HEAD:
       .teddy/config.yaml
     --- stderr
-    warning: settings of this repository are ignored: agnet (unknown; did you mean `agent`?) (a repository may not decide that)
+    warning: settings of this repository are ignored: model (a repository may not decide that), agnet (unknown; did you mean `agent`?)
     Next: teddy '<what you want>'
     exit code 0
     ");

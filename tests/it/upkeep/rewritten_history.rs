@@ -134,7 +134,7 @@ fn the_commands_that_gc_names_delete_what_is_left() {
     session demo
     --- stderr
     warning: `refs/original/refs/teddy/published/main` still has some of it: `git update-ref -d refs/original/refs/teddy/published/main` deletes it
-    warning: `refs/teddy/published/main` still has some of it: it says which turns are in your files, and undoing them needs it; `git update-ref -d refs/teddy/published/main` deletes it
+    warning: `refs/teddy/published/main` still has some of it: it says which turns are in your files, and `undo` in other sessions needs it; `git update-ref -d refs/teddy/published/main` deletes it
     Loose objects are packed.
     exit code 0
     ");
