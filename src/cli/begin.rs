@@ -22,6 +22,7 @@ pub(super) fn begin_session(
     drop(transaction);
 
     app.note(&format!("Started session {name}."));
+    app.warn_of_other_session(name.as_str());
     Ok(())
 }
 
