@@ -16,6 +16,7 @@ use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::query::paths;
 use crate::session::name::SessionName;
 use crate::text::sanitize::{sanitize_block, sanitize_json};
+use crate::text::shell_word::shell_word;
 use crate::ui::editor::Choices;
 use crate::ui::flag_user::FlagUser;
 use crate::ui::progress::OutputStyle;
@@ -142,6 +143,17 @@ impl App {
             config_file,
             cache,
         })
+    }
+
+    /// Says that the environment still names another session than the one now in use.
+    pub(super) fn warn_of_other_session(&self, used: &str) {
+        let named = env::var("TEDDY_SESSION").filter(|named| named != used);
+        if let Some(named) = named {
+            self.warn(&format!(
+                "TEDDY_SESSION={} is set, so commands here still use that session; `unset TEDDY_SESSION` lets them use {used}",
+                shell_word(named.as_bytes())
+            ));
+        }
     }
 
     /// Returns the project options given on the command line and in the environment.

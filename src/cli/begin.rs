@@ -32,6 +32,7 @@ pub(super) fn begin_session(
 ) -> anyhow::Result<()> {
     start_session(app, project, name, agent)?;
     app.note(&format!("Started session {name}."));
+    app.warn_of_other_session(name.as_str());
     Ok(())
 }
 

@@ -53,6 +53,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
         report_files(app, &project, &files, tip.number())?;
     }
 
+    app.warn_of_other_session(name.as_str());
     Ok(())
 }
 

@@ -193,10 +193,19 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     match &turn.meta.workspace {
         Some(workspace) => Ok((tree(workspace.before)?, tree(workspace.after)?)),
         None if turn.without_code => Err(without_code(&turn)),
-        None => anyhow::bail!(
-            "turn {} changed no code: it is the session's start",
-            turn.number()
-        ),
+        None => {
+            let message = format!(
+                "turn {} changed no code: it is the session's start",
+                turn.number()
+            );
+            Err(match store.draft(&turn)?.is_planned() {
+                true => error_with_hint(
+                    message,
+                    "`teddy diff draft` shows what the waiting plan changes",
+                ),
+                false => anyhow::anyhow!(message),
+            })
+        }
     }
 }
 

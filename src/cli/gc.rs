@@ -23,14 +23,15 @@ use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, du, gc, plan};
 ///
 /// A session is deleted only if you name it, along with everything that only it refers to. It goes
 /// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy fetch`
-/// restores the session. Only then can you undo those of its turns that are in your files.
+/// restores the session. Only then can you undo those of its turns that are in your files. Of a
+/// session of a remote, only what was fetched is deleted, and without a bundle.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc -n                   what uses space, and what would go\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session; a bundle of it stays"
 )]
 pub(super) struct Args {
     /// Sessions to delete
-    #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
+    #[arg(value_name = "SESSION", add = complete::with(complete::all_sessions))]
     sessions: Vec<String>,
     /// Say what uses space and what would be removed, and do nothing
     #[arg(short = 'n', long)]
@@ -54,8 +55,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let sessions = args
         .sessions
         .iter()
-        .map(|name| SessionName::own_from_address(name))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+        .map(|name| SessionName::from_address(name))
+        .collect::<Result<Vec<_>, _>>()?;
     sessions
         .iter()
         .try_for_each(|session| project.store().tip_id(session).map(drop))?;
@@ -66,8 +67,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         return Ok(exit::FAILED);
     }
 
+    let (fetched, sessions) = sessions
+        .into_iter()
+        .partition(|session| session.remote().is_some());
     let options = GcOptions {
         sessions,
+        fetched,
         idle_days: args.idle_days,
         undo_days: args.undo_days,
         no_bundle: args.no_bundle,

@@ -43,5 +43,6 @@ pub(super) fn start(
         ));
     }
 
+    app.warn_of_other_session(name.as_str());
     Ok(())
 }

@@ -402,6 +402,7 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyh
     let question = format!("Drop the plans of the others ({})?", names.join(", "));
     if user.confirm(&question, "-y")? {
         let options = GcOptions {
+            fetched: Vec::new(),
             // Another process can have run one while the question was open.
             sessions: unused_lanes(&project, finished, chosen)?,
             idle_days: u32::MAX,

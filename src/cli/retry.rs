@@ -38,6 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     drop(user);
     plan::show(app, &planned)?;
     app.note(&format!("Session {} is in use now.", planned.session));
+    app.warn_of_other_session(&planned.session);
 
     Ok(plan::code(&planned))
 }

@@ -36,6 +36,9 @@ pub(super) struct Args {
 /// In columns. A shorter title is not useful.
 const MIN_TITLE: usize = 8;
 
+/// In columns.
+const MAX_PLAN_TITLE: usize = 30;
+
 /// Columns of a row besides its name, with a title that can be read.
 const BESIDE_NAME: usize = 28 + 20;
 
@@ -79,7 +82,13 @@ fn table(rows: &[SessionRow]) -> String {
         };
         let activity = row.at_work.as_ref().map(describe_activity);
         let activity = activity.map_or_else(String::new, |activity| format!(" ({activity})"));
-        let kind = format!("{kind}{activity}");
+        let plan = row.plan.as_deref().map_or_else(String::new, |title| {
+            format!(
+                " (a plan waits: {})",
+                shortened(&sanitize_line(title), MAX_PLAN_TITLE)
+            )
+        });
+        let kind = format!("{kind}{plan}{activity}");
         let (name, turns) = (
             shortened_within(&row.name, width),
             counted(row.turns, "turn"),

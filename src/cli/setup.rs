@@ -13,6 +13,7 @@ use crate::host::screen::why_no_prompt;
 use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::text::hint::error_with_hint;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::terminal::stdout_width;
 use crate::ui::{setup as words, style};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
@@ -47,6 +48,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
     let context = app.setup_context()?;
     let detected = setup::scan_models(context.repository.as_deref(), &servers);
+    for (address, why) in &detected.silent {
+        app.warn(&format!(
+            "no model server answers at {}: {}",
+            sanitize_line(&address.origin),
+            sanitize_line(why)
+        ));
+    }
     if args.list {
         return list(app, context, &detected);
     }

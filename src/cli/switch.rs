@@ -65,6 +65,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         report_files(app, &project, &files, tip.number())?;
     }
 
+    app.warn_of_other_session(name.as_str());
     Ok(exit::SUCCESS)
 }
 
@@ -77,6 +78,7 @@ fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Res
     };
     let session = session.own();
     project.use_session(&session)?;
+    app.warn_of_other_session(session.as_str());
 
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;

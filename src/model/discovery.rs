@@ -46,6 +46,8 @@ pub struct FoundModels {
     pub programs: Vec<FoundProgram>,
     pub servers: Vec<FoundServer>,
     pub agents: Vec<FoundAgent>,
+    /// Servers that the user named, and why there is no list of their models.
+    pub silent: Vec<(ServerAddress, String)>,
 }
 
 /// A known agent that edits files itself.
@@ -85,7 +87,7 @@ impl FoundModels {
                 return server::ask(address, None);
             };
             if !is_looking {
-                return FoundServer::unlisted(address);
+                return FoundServer::unlisted(address).ok_or_else(String::new);
             }
             let mut values = key_values.iter();
             let key = values.find(|(name, _)| Some(*name) == gateway.key);
@@ -97,12 +99,20 @@ impl FoundModels {
             || parallel_map(&installed, |(entry, path)| program::ask(entry, path)),
             || parallel_map(&addresses, ask),
         );
-        FoundModels {
+        let mut found = FoundModels {
             keys,
             programs,
-            servers: servers.into_iter().flatten().collect(),
             agents,
+            ..FoundModels::default()
+        };
+        for (address, answer) in addresses.into_iter().zip(servers) {
+            match answer {
+                Ok(server) => found.servers.push(server),
+                Err(why) if address.is_named() => found.silent.push((address, why)),
+                Err(_) => {}
+            }
         }
+        found
     }
 }
 
@@ -394,6 +404,7 @@ mod tests {
                 name: "gemini",
                 program: "gemini",
             }],
+            silent: Vec::new(),
         }
     }
 

@@ -39,9 +39,10 @@ impl ModelSettings {
             value.trim(),
         );
         if value.is_empty() && kind != ModelKind::Manual {
-            return Err(ModelError::Unknown(format!(
-                "`{spec}` names nothing after the colon"
-            )));
+            return Err(ModelError::Unknown(match spec.contains(':') {
+                true => format!("`{spec}` names nothing after the colon"),
+                false => format!("`{spec}` is a kind of model; `{spec}:...` names one"),
+            }));
         }
 
         let settings = ModelSettings {
@@ -149,6 +150,20 @@ mod tests {
             })
         );
         assert_eq!(settings.extra["top_k"], 4);
+    }
+
+    #[test]
+    fn a_kind_alone_names_no_model() {
+        for (spec, expected) in [
+            (
+                "openai",
+                "`openai` is a kind of model; `openai:...` names one",
+            ),
+            ("openai:", "`openai:` names nothing after the colon"),
+        ] {
+            let error = ModelSettings::from_spec(spec).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

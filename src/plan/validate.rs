@@ -15,7 +15,7 @@ pub mod simulated_files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use simulated_files::{Lookup, SimulatedFiles};
+use simulated_files::{LEFT_OUT, Lookup, SimulatedFiles};
 
 use super::action::{Action, ActionKind};
 use super::diagnostic::{Diagnostic, in_order};
@@ -541,12 +541,21 @@ fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Resul
             let obstacle = validator.files.obstacle(path, &entry)?.unwrap_or_default();
             let destination = validator.files.destination(path, &entry)?;
             let hint = destination.map_or_else(
-                || "name the file itself".to_owned(),
+                || hint_for(&entry).to_owned(),
                 |path| format!("name `{}`, to which it leads", sanitize_line(path.as_str())),
             );
             Some(Mistake::new(format!("`{rendered}` {obstacle}"), hint))
         }
     })
+}
+
+fn hint_for(entry: &Lookup) -> &'static str {
+    match entry {
+        Lookup::Other(LEFT_OUT) | Lookup::Blocked(_, LEFT_OUT) => {
+            "name another file; the user can add this one with `teddy context add`"
+        }
+        _ => "name the file itself",
+    }
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use crate::project::Project;
 use crate::project::active_process;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::MessageOrigin;
-use crate::session::name::SessionName;
+use crate::session::meta::{self, MessageOrigin, Meta, Status};
+use crate::session::name::{DRAFTS, SessionName};
 use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserRequest};
 use crate::session::store::SessionTip;
 use crate::session::turn::{Turn, in_next};
@@ -53,6 +53,9 @@ pub struct SessionRow {
     /// For fetched sessions: includes the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<bool>,
+    /// Title of the waiting plan. Only of [`MAX_WITH_REQUEST`] sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     /// Another process that, for example, reviews or runs a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_work: Option<LockHolder>,
@@ -193,9 +196,16 @@ fn rows_of(
         .map(|(name, _)| name.own().to_string())
         .collect();
     let tips = project.store().newest(sessions)?;
+    let drafts: HashSet<String> = refs::list(&project.repository, DRAFTS)?
+        .into_iter()
+        .map(|reference| reference.name)
+        .collect();
     let row = |(at, tip): (usize, SessionTip)| SessionRow {
         request: (at < MAX_WITH_REQUEST)
             .then(|| first_request(&project.repository, &tip, &names))
+            .flatten(),
+        plan: (at < MAX_WITH_REQUEST && drafts.contains(&tip.session.draft_reference()))
+            .then(|| waiting_plan(project, &tip.session))
             .flatten(),
         reference: tip.session.reference(),
         tip: tip.commit,
@@ -212,6 +222,19 @@ fn rows_of(
         name: tip.session.to_string(),
     };
     Ok(tips.into_iter().enumerate().map(row).collect())
+}
+
+/// Title of the plan that waits in a session. A damaged session must not hide the others.
+fn waiting_plan(project: &Project, session: &SessionName) -> Option<String> {
+    let (store, repository) = (project.store(), &project.repository);
+    let draft = store.saved_draft(&store.tip(session).ok()?).ok()??;
+    let text = |name: &str| {
+        let bytes = repository.file(draft.tree, name).ok()??;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let meta: Meta = meta::read(&text(artifact::META)?).ok()?;
+    let is_planned = meta.status == Status::Planned;
+    is_planned.then(|| Some(plan::parse(&text(artifact::PLAN)?).0.title))?
 }
 
 impl SessionRow {

@@ -80,9 +80,10 @@ impl Draft {
 
     /// Moves the model's answer, its input and its cost to [`artifact::REPLACED`]. The answer is a
     /// waiting plan, or what arrived before a call failed.
-    pub fn archive_answer(&mut self) {
+    /// Returns the directory, if there was an answer.
+    pub fn archive_answer(&mut self) -> Option<String> {
         if !self.has_answer() {
-            return;
+            return None;
         }
 
         let dir = self.free_archive_dir();
@@ -113,6 +114,7 @@ impl Draft {
         // Earlier versions did not record `spent`.
         self.meta.spent = self.meta.spent.or(model.and_then(|model| model.cost));
         self.drop_answer();
+        Some(dir)
     }
 
     /// Keeps the message, with its comments.

@@ -1,5 +1,7 @@
 //! Text of the notices that workflows report.
 
+use std::collections::BTreeSet;
+
 use super::drift;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
@@ -64,6 +66,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::ShowingFiles(_)
         | Notice::MessageKept
         | Notice::PlanComesFirst
+        | Notice::PlanReplaced { .. }
         | Notice::StepStarted { .. }
         | Notice::ModelRemark(_)
         | Notice::CommandsInCopy(_)
@@ -157,6 +160,10 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::PlanComesFirst => {
             "a plan is waiting and comes first; your message is for the turn after it".to_owned()
         }
+        Notice::PlanReplaced { title, file } => format!(
+            "the plan that waited is replaced: {}; `teddy show draft {file}` shows it",
+            sanitize_line(title)
+        ),
         Notice::MessageNotUsed => {
             "your message was not used, because a plan is still waiting; `teddy plan '<message>'` asks for another one instead".to_owned()
         }
@@ -532,6 +539,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
         RestoreNote::Obstacle(cause) => obstacle(cause),
         RestoreNote::StillLanded(commits) => still_landed(commits),
+        RestoreNote::WouldStayLanded(commits) => would_stay_landed(commits),
         RestoreNote::NotInSnapshot(paths) => format!(
             "{} in the way and in no snapshot, so nothing was changed; move {} away, or `--ours` leaves {} there",
             paths_with_verb(paths),
@@ -549,6 +557,20 @@ pub fn restore_note(note: &RestoreNote) -> String {
             sanitize_line(title)
         ),
         RestoreNote::TakenFromOthers(turns) => taken_from_others(turns),
+        RestoreNote::TakenFromDeleted(turns) => {
+            let sessions: BTreeSet<&str> = turns.iter().map(|turn| turn.session.as_str()).collect();
+            let sessions: Vec<&str> = sessions.into_iter().collect();
+            let (noun, them) = match sessions.len() {
+                1 => ("session", "it"),
+                _ => ("sessions", "them"),
+            };
+            format!(
+                "your files no longer contain {}, and there is no {noun} {} here; \
+                 if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores {them}",
+                drift::list_of(turns),
+                sanitize_line(&sessions.join(", "))
+            )
+        }
         RestoreNote::WouldTakeFromOthers(turns) => format!(
             "this would also remove {} from your files",
             drift::list_of(turns)
@@ -630,6 +652,14 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
         ));
     }
     sentences.join("; ")
+}
+
+fn would_stay_landed(landed: &[UndoneCommit]) -> String {
+    let landed: Vec<&UndoneCommit> = landed.iter().collect();
+    format!(
+        "{}, and would stay there; `git revert` takes back a commit",
+        landed_turns(&landed)
+    )
 }
 
 fn landed_turns(landed: &[&UndoneCommit]) -> String {

@@ -241,6 +241,7 @@ mod tests {
                 name: "claude",
                 program: "claude",
             }],
+            silent: Vec::new(),
         }
     }
 

@@ -34,11 +34,23 @@ use crate::workspace::recover::tidy_worktrees;
 #[derive(Debug, Clone)]
 pub struct GcOptions {
     pub sessions: Vec<SessionName>,
+    /// Deletes what was fetched of these sessions of remotes.
+    pub fetched: Vec<SessionName>,
     /// Removes worktrees that were idle for this long.
     pub idle_days: u32,
     /// Removes older undo data.
     pub undo_days: u32,
     pub no_bundle: bool,
+}
+
+impl GcOptions {
+    /// Of the sessions to delete, each once.
+    fn names(&self) -> Vec<String> {
+        let sessions = self.sessions.iter().collect::<BTreeSet<_>>();
+        let fetched = self.fetched.iter().collect::<BTreeSet<_>>();
+        let names = sessions.into_iter().chain(fetched);
+        names.map(ToString::to_string).collect()
+    }
 }
 
 /// What was removed, or would be.
@@ -85,6 +97,9 @@ pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow
     for session in &sessions {
         session::forget(project, session)?;
     }
+    for session in &options.fetched {
+        session::forget_fetched(project, session)?;
+    }
 
     tidy_worktrees(&project.checkout(), &mut telling(user))?;
     let waste = find_waste(project, options)?;
@@ -99,7 +114,7 @@ pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow
     let held_by = session::still_held(project, &sessions, &commits)?;
     repack(&project.repository)?;
     Ok(GcResult {
-        sessions: sessions.iter().map(ToString::to_string).collect(),
+        sessions: options.names(),
         archived,
         held_by,
         ..totals
@@ -131,7 +146,7 @@ pub fn plan(project: &Project, options: &GcOptions) -> anyhow::Result<GcResult> 
     let commits = deleted_commits(project, options)?;
     Ok(GcResult {
         held_by: session::still_held(project, &sessions, &commits)?,
-        sessions: sessions.iter().map(ToString::to_string).collect(),
+        sessions: options.names(),
         archived,
         ..find_waste(project, options)?.summarize()
     })

@@ -6,10 +6,10 @@
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
 use crate::model::prompt::ANSWERING;
-use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Level;
+use crate::plan::{self, Plan};
 use crate::project::Project;
 use crate::session::artifact::{self};
 use crate::session::comments;
@@ -25,7 +25,7 @@ use crate::workflow::model::pipelines::{PlanSource, plan_source};
 use crate::workflow::model::request::{ModelReply, ask_watching};
 use crate::workflow::model::{agents, choose};
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::user::{User, report_drift, telling};
+use crate::workflow::user::{Event, Notice, User, report_drift, telling};
 use crate::workflow::validation::{Beside, ValidatedPlan, ValidationInput, validate_plan};
 use crate::workspace::drift::{self, Drift};
 use crate::workspace::snapshot::{self, RecordedFiles};
@@ -137,7 +137,11 @@ pub fn plan_turn(
     let lists = lists_of_input(project, tip, draft, recorded.tree, user)?;
     let requests =
         requests::requests_but_for(session.project, &session.tip, &session.draft, &message)?;
-    begin(&mut session.draft, &message, origin);
+    let waited = session.draft.is_planned().then(|| session.draft.clone());
+    let archived = begin(&mut session.draft, &message, origin);
+    if let (Some(waited), Some(dir), true) = (waited, archived, options.from.is_some()) {
+        report_replaced(&waited, &dir, user);
+    }
     session.draft.meta.planned_on = Some(recorded.commit);
     session.draft.meta.made = options.is_made;
     instruct(&mut session, options)?;
@@ -364,10 +368,18 @@ pub fn drop_question(session: &mut OpenSession<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
+pub fn report_replaced(waited: &Draft, dir: &str, user: &mut dyn User) {
+    let text = waited.artifacts.text_or_empty(artifact::PLAN);
+    user.report(Event::Notice(Notice::PlanReplaced {
+        title: plan::parse(&text).0.title,
+        file: format!("{dir}{}", artifact::PLAN),
+    }));
+}
+
+fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) -> Option<String> {
     // The next answer can come from the same conversation.
     let acted = draft.meta.acted.clone();
-    draft.archive_answer();
+    let archived = draft.archive_answer();
     draft.drop_answer();
     draft.meta.acted = acted;
     draft.artifacts.insert(artifact::USER_PROMPT, message);
@@ -377,6 +389,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
         draft.meta.replans = 0;
     }
     draft.begin();
+    archived
 }
 
 pub fn keep_plan(draft: &mut Draft, reply: &str, validated: &ValidatedPlan) {

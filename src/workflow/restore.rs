@@ -31,6 +31,7 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored, Status};
+use crate::session::name::SessionName;
 use crate::session::publication::{Publication, Stack};
 use crate::session::turn::{Turn, in_next, restore_title, trailer};
 use crate::text::path::{lossy, lossy_paths};
@@ -87,7 +88,11 @@ fn carry_out(restore: &Restore<'_>) -> anyhow::Result<RestoreResult> {
     let mut result = fitted.report()?;
     let is_dry = restore.options.dry_run;
     if is_dry && restore.options.on_overlap != OnOverlap::Exact {
-        let others = restore.turns_of_others(&restore.end())?;
+        let end = restore.end();
+        let landed = restore.still_landed(&restore.own_turns_lost(&end)?)?;
+        let landed = (!landed.is_empty()).then_some(RestoreNote::WouldStayLanded(landed));
+        result.notes.extend(landed);
+        let others = restore.turns_of_others(&end)?;
         let others = (!others.is_empty()).then_some(RestoreNote::WouldTakeFromOthers(others));
         result.notes.extend(others);
     }
@@ -239,19 +244,31 @@ impl Restore<'_> {
         let (project, tip) = (self.session.project, self.tip());
         let stacks = Stacks::new(&project.repository);
         let now = stacks.after(&project.store().tip(&tip.session)?)?;
-        let unknown = taken_from_others(&stacks, &tip.session, &[], &self.current, &now)?;
+        let landed = self.still_landed(&self.own_turns_lost(&now)?)?;
+        let others = self.turns_of_others(&now)?;
+        let exists = |turn: &TurnName| {
+            SessionName::from_ref(&turn.session)
+                .is_ok_and(|session| project.store().has(&session).unwrap_or(true))
+        };
+        let (others, deleted): (Vec<_>, Vec<_>) = others.into_iter().partition(exists);
+
+        let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
+        let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
+        let deleted = (!deleted.is_empty()).then_some(RestoreNote::TakenFromDeleted(deleted));
+        Ok(landed.into_iter().chain(others).chain(deleted).collect())
+    }
+
+    /// Numbers of turns that are in the files now and not in `after`.
+    fn own_turns_lost(&self, after: &Stack<CommitId>) -> anyhow::Result<Vec<u64>> {
+        let (session, before) = (&self.tip().session, &self.current);
+        let stacks = Stacks::new(&self.session.project.repository);
+        let unknown = taken_from_others(&stacks, session, &[], before, after)?;
         // Turns from before a rename carry another name. Their commits say whose they are.
         let later = match unknown.is_empty() {
             true => Vec::new(),
             false => self.turns_after(&stacks)?,
         };
-        let own = taken_of(&stacks, &tip.session, &later, &self.current, &now)?;
-        let landed = self.still_landed(&own)?;
-        let others = self.turns_of_others(&now)?;
-
-        let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
-        let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
-        Ok(landed.into_iter().chain(others).collect())
+        taken_of(&stacks, session, &later, before, after)
     }
 
     /// Turns of other sessions that are in the files now and not in `after`.

@@ -341,6 +341,12 @@ pub enum Notice {
     PlanComesFirst,
     /// A plan is waiting.
     MessageNotUsed,
+    /// A waiting plan, by one of the user's.
+    PlanReplaced {
+        title: String,
+        /// Of the draft, with the replaced plan.
+        file: String,
+    },
     KeyRemoved,
     /// The reason.
     DraftNotKept(String),

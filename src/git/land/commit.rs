@@ -127,6 +127,11 @@ impl<'a> LandingDir<'a> {
         &self.path
     }
 
+    /// The editor that made git stop the last commit.
+    pub fn failed_editor(&self) -> Option<String> {
+        read_regular_text(&self.path.join(FAILED_EDITOR), MAX_EDITOR).ok()
+    }
+
     /// Leaves the directory, with what recovery needs, when this is dropped.
     pub fn keep(&mut self, is_kept: bool) {
         self.is_kept = is_kept;
@@ -506,6 +511,11 @@ fn ignored_paths(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
 }
 
 const EDITOR_SCRIPT: &str = "editor";
+const FAILED_EDITOR: &str = "failed-editor";
+/// In bytes.
+const MAX_EDITOR: u64 = 1 << 16;
+pub const EDITOR_HINT: &str =
+    "`core.editor`, `VISUAL` or `EDITOR` names one; `-m '<message>'` gives the message without one";
 
 /// Trailers that do not count as a message, one per line.
 const TRAILERS_FILE: &str = "trailers";
@@ -548,6 +558,9 @@ pub(super) fn watch_editor(
     check_editor(&editor)?;
 
     let (script, trailers) = (dir.join(EDITOR_SCRIPT), dir.join(TRAILERS_FILE));
+    let failed = dir.join(FAILED_EDITOR);
+    // Of an earlier attempt.
+    let _ = std::fs::remove_file(&failed);
     std::fs::write(&trailers, message.trailers.join("\n") + "\n")?;
     let comment: String = comment.chars().map(escape_for_pattern).collect();
     let uncommented = match message.strips_comments {
@@ -555,9 +568,11 @@ pub(super) fn watch_editor(
         false => "cat".to_owned(),
     };
     let text = format!(
-        "{editor} \"$@\" || exit\n\
+        "{editor} \"$@\" || {{ printf %s {} >{}; exit 1; }}\n\
          sed '/^{comment} -* >8 -*$/,$d' \"$1\" | {uncommented} |\n\
          grep -vxF -f {} | grep -v '^Signed-off-by: ' | grep -q '[^[:space:]]' || : >\"$1\"\n",
+        shell_word(editor.as_bytes()),
+        shell_word(failed.as_os_str().as_encoded_bytes()),
         shell_word(trailers.as_os_str().as_encoded_bytes()),
     );
     std::fs::write(&script, text)?;
@@ -579,7 +594,7 @@ fn check_editor(editor: &str) -> anyhow::Result<()> {
         true => Ok(()),
         false => Err(error_with_hint(
             format!("the editor `{program}` was not found; nothing was changed"),
-            "`core.editor`, `VISUAL` or `EDITOR` names one; `-m '<message>'` gives the message without one",
+            EDITOR_HINT,
         )),
     }
 }

@@ -10,12 +10,14 @@ use serde_json::Value;
 use super::keys;
 use crate::config::settings::ModelKind;
 use crate::host::http::{self, Response, StatusCode, Url, redirect};
-use crate::model::known::{PROVIDERS, Provider, SERVERS};
+use crate::model::known::{LocalServer, PROVIDERS, Provider, SERVERS};
 use crate::model::model_env::Variable;
 use crate::model::remote::{is_loopback, is_near};
 use crate::text::sanitize::sanitize_line;
 
 const LIMIT: Duration = Duration::from_secs(1);
+const LATE: &str = "no answer within a second";
+const NO_LIST: &str = "what it sent is no list of models";
 /// In bytes.
 const MAX_BYTES: usize = 1 << 20;
 /// Per server.
@@ -55,6 +57,18 @@ pub struct Gateway {
 /// No other machine can read what is sent there.
 pub fn is_confidential(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| url.scheme() == "https" || is_loopback(&url))
+}
+
+impl ServerAddress {
+    /// By the user or their environment, and at no usual port.
+    pub fn is_named(&self) -> bool {
+        let is_usual = |server: &LocalServer| self.origin == usual_origin(server.port);
+        self.gateway.is_none() && (self.title.is_empty() || !SERVERS.iter().any(is_usual))
+    }
+}
+
+fn usual_origin(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
 }
 
 impl Gateway {
@@ -141,7 +155,7 @@ pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
         ServerAddress {
             name: server.name,
             title: server.title,
-            origin: other.unwrap_or_else(|| format!("http://127.0.0.1:{}", server.port)),
+            origin: other.unwrap_or_else(|| usual_origin(server.port)),
             gateway: None,
         }
     });
@@ -186,10 +200,10 @@ fn server_origin(host: &str, port: u16) -> Option<String> {
     parse_address(url.as_str()).map(|address| address.origin)
 }
 
-/// `None` if no model server listens there; a gateway that does not answer has the usual model. Only a gateway gets the key of its service, as it does
+/// Fails with the reason if no model server answers there; a gateway that does not answer has the usual model. Only a gateway gets the key of its service, as it does
 /// with every request, and never without encryption to another machine: the user has not confirmed
 /// that yet.
-pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundServer> {
+pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Result<FoundServer, String> {
     let mut headers = Vec::new();
     let mut url = format!("{}/v1/models", address.origin);
     if let Some(gateway) = &address.gateway {
@@ -202,15 +216,17 @@ pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundSer
     }
     let bytes = http::block_on(async {
         let sent = tokio::time::timeout(LIMIT, get(&url, &headers));
-        sent.await.ok().flatten()
+        sent.await.unwrap_or_else(|_| Err(LATE.to_owned()))
     });
-    let listed = bytes.ok().flatten().and_then(|bytes| models(&bytes));
-    match listed.filter(|models| address.gateway.is_none() || !models.is_empty()) {
-        Some(models) => Some(FoundServer {
+    let bytes = bytes.unwrap_or_else(|error| Err(error.to_string()));
+    let listed = bytes.and_then(|bytes| models(&bytes).ok_or_else(|| NO_LIST.to_owned()));
+    match listed {
+        Ok(models) if address.gateway.is_none() || !models.is_empty() => Ok(FoundServer {
             address: address.clone(),
             models,
         }),
-        None => FoundServer::unlisted(address),
+        Ok(_) => FoundServer::unlisted(address).ok_or_else(|| NO_LIST.to_owned()),
+        Err(why) => FoundServer::unlisted(address).ok_or(why),
     }
 }
 
@@ -221,24 +237,27 @@ fn key_header(provider: &Provider, key: &str) -> (&'static str, String) {
     }
 }
 
-async fn get(address: &str, headers: &[(&'static str, String)]) -> Option<Vec<u8>> {
+async fn get(address: &str, headers: &[(&'static str, String)]) -> Result<Vec<u8>, String> {
     let client = http::client(|builder| {
         builder
             .no_proxy()
             .redirect(redirect::Policy::none())
             .timeout(LIMIT)
     });
-    let mut request = client.ok()?.get(address);
+    let mut request = client.map_err(|error| error.to_string())?.get(address);
     for (name, value) in headers {
         request = request.header(*name, value);
     }
-    let mut response: Response = request.send().await.ok()?;
+    let sent = request.send().await;
+    let mut response: Response = sent.map_err(|error| http::root_cause(&error))?;
     if response.status() != StatusCode::OK {
-        return None;
+        return Err(format!("it answers with HTTP status {}", response.status()));
     }
 
     // Anything can listen on a usual port, and send without end.
-    http::read_body(&mut response, MAX_BYTES).await.ok()?
+    let body = http::read_body(&mut response, MAX_BYTES).await;
+    let body = body.map_err(|error| http::root_cause(&error))?;
+    body.ok_or_else(|| NO_LIST.to_owned())
 }
 
 /// `None` if it isn't a list of models.

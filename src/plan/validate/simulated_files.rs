@@ -106,9 +106,7 @@ impl<'a> SimulatedFiles<'a> {
             Entry::Dir => Lookup::Dir,
             Entry::Link => Lookup::Other("a symbolic link"),
             Entry::Repository => Lookup::Other("a repository of its own"),
-            Entry::LeftOut => {
-                Lookup::Other("left out of the snapshot: too large, a secret, or unreadable")
-            }
+            Entry::LeftOut => Lookup::Other(LEFT_OUT),
         })
     }
 
@@ -325,6 +323,8 @@ impl Lookup {
         }
     }
 }
+
+pub const LEFT_OUT: &str = "left out of the snapshot: too large, a secret, or unreadable";
 
 /// Spellings in use for each name that the plan creates.
 pub struct NameCollisions {

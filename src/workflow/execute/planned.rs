@@ -14,7 +14,7 @@ use crate::workflow::context::lists::{ContextLists, add_small_project, lists};
 use crate::workflow::context::requests;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::plan::{drop_question, keep_plan, read_reply};
+use crate::workflow::plan::{drop_question, keep_plan, read_reply, report_replaced};
 use crate::workflow::user::{Approved, User, telling};
 use crate::workflow::validation::{Beside, ValidatedPlan, ValidationInput, validate_plan};
 use crate::workspace::drift::{self, Drift};
@@ -95,7 +95,10 @@ impl<'p> PlannedTurn<'p> {
         add_small_project(project, tip, draft, &listed, tree)?;
         let mut planned = PlannedTurn::validate(session, reading, &paths, Some(recorded), user)?;
         let draft = &mut planned.session.draft;
-        draft.archive_answer();
+        let waited = draft.is_planned().then(|| draft.clone());
+        if let (Some(waited), Some(dir)) = (waited, draft.archive_answer()) {
+            report_replaced(&waited, &dir, user);
+        }
         draft.begin();
         draft.meta.planned_on = Some(planned.recorded.commit);
         // The plan is no answer to this input.

@@ -157,3 +157,13 @@ pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> a
     project.journal().forget_tip(session)?;
     Ok(())
 }
+
+/// Deletes the refs of a session of a remote, as it was last fetched.
+pub(super) fn forget_fetched(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+    for name in [session.reference(), session.signed_reference()] {
+        if let Some(target) = refs::read_unpeeled(&project.repository, &name)? {
+            refs::delete(&project.repository, &name, Expected::At(target))?;
+        }
+    }
+    Ok(())
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitStatus;
 
+use crate::git::land::commit::EDITOR_HINT;
 use crate::git::object::TreeId;
 use crate::text::first_names;
 use crate::text::path::lossy;
@@ -131,6 +132,7 @@ pub struct CommitRefused {
     pub repair: Option<HookRepair>,
     /// While git ran.
     pub files_changed: bool,
+    pub failed_editor: Option<String>,
 }
 
 /// Made by a hook before it refused the commit.
@@ -149,6 +151,7 @@ impl CommitRefused {
             }) => format!(
                 "`--with-repairs` lands what the hook made of them; `git diff {old} {new}` shows it"
             ),
+            None if self.failed_editor.is_some() => EDITOR_HINT.to_owned(),
             None => "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
                      commit-msg hooks"
                 .to_owned(),
@@ -160,7 +163,14 @@ impl std::error::Error for CommitRefused {}
 
 impl fmt::Display for CommitRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "git made no commit ({})", self.status)?;
+        match &self.failed_editor {
+            Some(editor) => write!(
+                f,
+                "git made no commit, because the editor `{}` failed",
+                sanitize_line(editor)
+            )?,
+            None => write!(f, "git made no commit ({})", self.status)?,
+        }
         if let Some(repair) = &self.repair {
             let name = |path: &Vec<u8>| format!("`{}`", sanitize_line(&lossy(path)));
             let names = first_names(repair.paths.iter().map(name), MAX_NAMED);

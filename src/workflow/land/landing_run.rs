@@ -138,6 +138,7 @@ impl LandingRun<'_> {
                         status,
                         repair,
                         files_changed: self.has_hook_changed(files, site)?,
+                        failed_editor: self.dir.failed_editor(),
                     };
                     return Err(refused.into());
                 }

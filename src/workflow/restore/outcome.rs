@@ -68,6 +68,8 @@ pub enum RestoreNote {
     Obstacle(FileObstacle),
     /// Reverted turns are still on a branch.
     StillLanded(Vec<UndoneCommit>),
+    /// The same, if a dry run were carried out.
+    WouldStayLanded(Vec<UndoneCommit>),
     /// Files outside of snapshots occupy paths that were to be written.
     NotInSnapshot(Vec<Vec<u8>>),
     /// Files outside of the requested paths occupy the path of a directory.
@@ -76,6 +78,8 @@ pub enum RestoreNote {
     PlanWaits(String),
     /// Reverted together with the session's own turns.
     TakenFromOthers(Vec<TurnName>),
+    /// The same, of sessions that do not exist here.
+    TakenFromDeleted(Vec<TurnName>),
     /// The same, if a dry run were carried out.
     WouldTakeFromOthers(Vec<TurnName>),
 }

@@ -279,6 +279,7 @@ fn a_change_that_does_not_fit_the_bytes_on_disk_leaves_the_file() {
     // Undo data outlives the next commands until it is old enough.
     repo.workflow().new_session("other").done();
     let options = GcOptions {
+        fetched: Vec::new(),
         sessions: Vec::new(),
         idle_days: 14,
         undo_days: 30,

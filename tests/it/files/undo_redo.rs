@@ -542,6 +542,44 @@ fn a_file_of_another_session_is_not_kept_as_the_users() {
     ");
 }
 
+/// Regression: only the undo said it.
+#[test]
+fn a_dry_run_names_the_turns_that_have_landed() {
+    let repo = project();
+    turn(&repo, "one");
+    repo.done(&["land", "-m", "One", "-q"]);
+    let commit = repo.git(&["rev-parse", "HEAD"]);
+    let short = &commit[..8];
+    for (args, says) in [
+        (
+            &["undo", "-n"][..],
+            "on main, and would stay there; `git revert` takes back a commit",
+        ),
+        (
+            &["undo"],
+            "on main, where it stays; commit your files as they are now",
+        ),
+    ] {
+        let says = format!("turn 1 has landed as {short} {says}");
+        repo.teddy(args).check(0, &[&says]);
+    }
+}
+
+/// Regression: it named commands that failed.
+#[test]
+fn a_deleted_session_is_not_named_as_one_to_switch_to() {
+    let repo = project();
+    turn(&repo, "one");
+    repo.workflow().new_session("other").done();
+    turn(&repo, "two");
+    repo.done(&["gc", "other", "-y"]);
+    repo.workflow().switch("one").done();
+    let restored = repo.workflow().restore("@").done();
+    let says = "your files no longer contain turn 1 of other, and there is no session other here; if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores it";
+    assert!(restored.contains(says), "{restored}");
+    assert!(!restored.contains("teddy switch"), "{restored}");
+}
+
 #[test]
 fn t14_a_plan_that_waits_survives_an_undo_and_is_named() {
     let repo = project();

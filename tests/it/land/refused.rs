@@ -502,6 +502,22 @@ fn an_editor_that_is_missing_is_named_before_git_commits() {
     check_clean(&repo);
 }
 
+/// Regression: only git's message was there, which names a script of TeDDy's.
+#[test]
+fn an_editor_that_fails_is_named() {
+    let repo = three_turns();
+    let options: &[(&str, &str)] = &[("GIT_EDITOR", "false -w")];
+    let mut screen = Screen::open_with(&repo, (160, 40), (&["land"], options));
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+    let shown = screen.shown();
+    let (_, shown) = shown.split_once("error: git made").expect("an error");
+    insta::assert_snapshot!(shown.trim(), @"
+    no commit, because the editor `false -w` failed; nothing was changed
+    hint: `core.editor`, `VISUAL` or `EDITOR` names one; `-m '<message>'` gives the message without one
+    ");
+    check_clean(&repo);
+}
+
 #[test]
 fn at_a_terminal_the_editor_opens_with_a_draft() {
     let repo = three_turns();

@@ -206,12 +206,6 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
-    insta::assert_snapshot!(ben.printed(&["gc", "origin/add-auth", "-y"]), @"
-    --- stderr
-    error: `origin/add-auth` is a session of a remote, and can only be looked at
-    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
-    exit code 2
-    ");
     insta::assert_snapshot!(ben.printed(&["push", "origin/add-auth"]), @"
     --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
@@ -232,6 +226,25 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     exit code 2
     ");
     assert_eq!(ben.git(&["for-each-ref"]), before);
+}
+
+/// Regression: no command deleted it, nor those of a remote that is gone.
+#[test]
+fn what_was_fetched_of_a_session_is_deleted_by_its_name() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    ben.done(&["fetch"]);
+    ben.done(&["new", "mine"]);
+    ben.git(&["remote", "remove", "origin"]);
+    insta::assert_snapshot!(ben.printed(&["gc", "origin/add-auth", "-y"]), @"
+    session origin/add-auth
+    --- stderr
+    Loose objects are packed.
+    exit code 0
+    ");
+    let left = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
+    assert!(!left.contains("add-auth"), "{left}");
+    assert!(left.contains("refs/teddy/sessions/mine"), "{left}");
 }
 
 #[test]

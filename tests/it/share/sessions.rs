@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::plans::{create, plan};
-use crate::support::TestRepo;
+use crate::support::{Output, TestRepo};
 
 fn two_turns() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
@@ -556,4 +556,27 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     assert_ne!(reply.code, 0, "{reply}");
     theirs().execute().done();
     repo.done(&["verify", "--rerun", "1", "-s", "theirs"]);
+}
+
+/// Regression: the command said that another session is in use, and the next one used the old one.
+#[test]
+fn a_session_in_the_environment_that_stays_in_use_is_named() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "one"]);
+    let stays = "warning: TEDDY_SESSION=one is set, so commands here still use that session; `unset TEDDY_SESSION` lets them use";
+    for (args, used) in [
+        (&["new", "two"][..], "two"),
+        (&["switch", "two"], "two"),
+        (&["branch", "0", "three"], "three"),
+    ] {
+        let mut command = repo.teddy_command(args);
+        command.current_dir(repo.path()).env("TEDDY_SESSION", "one");
+        Output::of(&mut command).check(0, &[&format!("{stays} {used}\n")]);
+    }
+    let mut command = repo.teddy_command(&["switch", "one"]);
+    command.current_dir(repo.path()).env("TEDDY_SESSION", "one");
+    let out = Output::of(&mut command);
+    out.check(0, &["Switched to session one."]);
+    assert!(!out.stderr.contains("TEDDY_SESSION"), "{out}");
 }

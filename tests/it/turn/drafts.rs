@@ -545,3 +545,39 @@ fn promise_b6_a_waiting_plan_belongs_to_its_session() {
     let notes = repo.path().join(".git/teddy/own-drafts");
     assert_eq!(std::fs::read_dir(notes).unwrap().count(), 0);
 }
+
+/// Regression: no list showed that a plan waits, and another one replaced it without a word.
+#[test]
+fn a_waiting_plan_is_listed_and_named_when_another_replaces_it() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    for name in ["one", "two"] {
+        std::fs::write(repo.beside(&format!("{name}.md")), makes(name)).unwrap();
+    }
+    repo.done(&["plan", "--from", "../one.md", "-q"]);
+    let listed = repo.done(&["sessions"]);
+    assert!(
+        listed
+            .trim()
+            .ends_with("Start session demo (a plan waits: Make one)"),
+        "{listed}"
+    );
+    let rows = repo.json(&["sessions"], 0);
+    assert_eq!(rows[0]["plan"], "Make one");
+    repo.teddy(&["diff"]).check(
+        1,
+        &["hint: `teddy diff draft` shows what the waiting plan changes"],
+    );
+
+    let replaced = "the plan that waited is replaced: Make one; `teddy show draft replaced/01/plan.md` shows it";
+    repo.teddy(&["plan", "--from", "../two.md"])
+        .check(0, &[replaced]);
+    let shown = repo.done(&["show", "draft", "replaced/01/plan.md"]);
+    assert!(shown.starts_with("# Make one\n"), "{shown}");
+    let replaced = "the plan that waited is replaced: Make two; `teddy show draft replaced/02/plan.md` shows it";
+    repo.teddy(&["execute", "../one.md", "-y"])
+        .check(0, &[replaced]);
+    repo.done(&["new", "other"]);
+    assert!(repo.json(&["sessions"], 0)[0].get("plan").is_none());
+}

@@ -796,11 +796,11 @@ fn promise_b7_a_file_with_a_key_is_not_edited_and_one_that_the_plan_makes_is() {
     `local.py` is in no snapshot: untracked, and looks as if it held a key (github token)
     The plan was not accepted: 1 mistake
     plan.md:13: READ local.py: `local.py` is left out of the snapshot: too large, a secret, or unreadable
-        hint: name the file itself
+        hint: name another file; the user can add this one with `teddy context add`
     no model is configured to correct the plan
     turn 1 rejected
     plan.md:13: READ local.py: `local.py` is left out of the snapshot: too large, a secret, or unreadable
-        hint: name the file itself
+        hint: name another file; the user can add this one with `teddy context add`
     ");
     repo.run_plan(&plan("Make", &[create("made.py", &key), execute("true")]));
     assert_eq!(repo.read("made.py"), key);

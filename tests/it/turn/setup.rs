@@ -41,6 +41,21 @@ fn the_list_has_what_is_there_and_what_it_is_good_for() {
     out.check(0, &["  claude        Claude Code 2.1.0"]);
 }
 
+/// Regression: it was ignored.
+#[test]
+fn a_named_server_that_does_not_answer_is_reported() {
+    let machine = Machine::new();
+    let server = "http://127.0.0.1:9";
+    let silent = "warning: no model server answers at http://127.0.0.1:9: Connection refused";
+    let args = ["setup", "--list", "--server", server];
+    machine.teddy(&args, &[]).check(0, &[silent]);
+    let out = machine.teddy(&["setup", "--list"], &[("TEDDY_SERVERS", server)]);
+    out.check(0, &[silent]);
+    let fake = Fake::answering(&[response("404 Not Found", "", "")]);
+    let out = machine.teddy(&["setup", "--list", "--server", &fake.origin], &[]);
+    out.check(0, &["it answers with HTTP status 404 Not Found"]);
+}
+
 #[test]
 fn the_list_as_json_has_what_is_configured_and_what_was_found() {
     let machine = Machine::new().model("codex", "codex-cli 0.98.0", "echo ready");
