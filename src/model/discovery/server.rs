@@ -200,9 +200,9 @@ fn server_origin(host: &str, port: u16) -> Option<String> {
     parse_address(url.as_str()).map(|address| address.origin)
 }
 
-/// Fails with the reason if no model server answers there; a gateway that does not answer has the usual model. Only a gateway gets the key of its service, as it does
-/// with every request, and never without encryption to another machine: the user has not confirmed
-/// that yet.
+/// Fails with the reason if no model server answers there; a gateway that does not answer has the
+/// usual model. Only a gateway gets the key of its service, as it does with every request, and never
+/// without encryption to another machine: the user has not confirmed that yet.
 pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Result<FoundServer, String> {
     let mut headers = Vec::new();
     let mut url = format!("{}/v1/models", address.origin);
