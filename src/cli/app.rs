@@ -147,11 +147,11 @@ impl App {
 
     /// Says that the environment still names another session than the one now in use.
     pub(super) fn warn_of_other_session(&self, used: &str) {
-        let named = env::var("TEDDY_SESSION").filter(|named| named != used);
-        if let Some(named) = named {
+        let session = env::var("TEDDY_SESSION").filter(|session| session != used);
+        if let Some(session) = session {
             self.warn(&format!(
                 "TEDDY_SESSION={} is set, so commands here still use that session; `unset TEDDY_SESSION` lets them use {used}",
-                shell_word(named.as_bytes())
+                shell_word(session.as_bytes())
             ));
         }
     }

@@ -82,7 +82,8 @@ fn table(rows: &[SessionRow]) -> String {
         };
         let activity = row.at_work.as_ref().map(describe_activity);
         let activity = activity.map_or_else(String::new, |activity| format!(" ({activity})"));
-        let plan = row.plan.as_deref().map_or_else(String::new, |title| {
+        let plan = row.plan.as_deref().filter(|_| row.at_work.is_none());
+        let plan = plan.map_or_else(String::new, |title| {
             format!(
                 " (a plan waits: {})",
                 shortened(&sanitize_line(title), MAX_PLAN_TITLE)

@@ -99,7 +99,7 @@ impl FoundModels {
             || parallel_map(&installed, |(entry, path)| program::ask(entry, path)),
             || parallel_map(&addresses, ask),
         );
-        let mut found = FoundModels {
+        let mut models = FoundModels {
             keys,
             programs,
             agents,
@@ -107,12 +107,12 @@ impl FoundModels {
         };
         for (address, answer) in addresses.into_iter().zip(servers) {
             match answer {
-                Ok(server) => found.servers.push(server),
-                Err(why) if address.is_named() => found.silent.push((address, why)),
+                Ok(server) => models.servers.push(server),
+                Err(why) if address.is_named() => models.silent.push((address, why)),
                 Err(_) => {}
             }
         }
-        found
+        models
     }
 }
 

@@ -160,10 +160,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::PlanComesFirst => {
             "a plan is waiting and comes first; your message is for the turn after it".to_owned()
         }
-        Notice::PlanReplaced { title, file } => format!(
-            "the plan that waited is replaced: {}; `teddy show draft {file}` shows it",
-            sanitize_line(title)
-        ),
+        Notice::PlanReplaced { title, file } => plan_replaced(title, file),
         Notice::MessageNotUsed => {
             "your message was not used, because a plan is still waiting; `teddy plan '<message>'` asks for another one instead".to_owned()
         }
@@ -218,12 +215,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             counted(*files, "file"),
             grouped(*tokens)
         ),
-        Notice::InputCut { sent, read } => format!(
-            "warning: the server read only {} of about {} tokens, so the model has not seen all of the input.\n\
-             Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.",
-            grouped(read),
-            grouped(*sent)
-        ),
+        Notice::InputCut { sent, read } => input_cut(*sent, *read),
         Notice::OnlyReads(title) => format!("\"{}\" only reads, so it needs no approval.", sanitize_line(title)),
         Notice::ShowingFiles(files) => {
             format!("The model changed files that it had not read: showing it {} and asking again.", list_paths(files))
@@ -256,6 +248,22 @@ fn sentences(notice: &Notice) -> Vec<String> {
         ),
     };
     vec![sentence]
+}
+
+fn plan_replaced(title: &str, file: &str) -> String {
+    format!(
+        "the plan that waited is replaced: {}; `teddy show draft {file}` shows it",
+        sanitize_line(title)
+    )
+}
+
+fn input_cut(sent: usize, read: u64) -> String {
+    format!(
+        "warning: the server read only {} of about {} tokens, so the model has not seen all of the input.\n\
+         Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.",
+        grouped(read),
+        grouped(sent)
+    )
 }
 
 fn changed_since_plan(files: &[String]) -> String {

@@ -139,8 +139,8 @@ pub fn plan_turn(
         requests::requests_but_for(session.project, &session.tip, &session.draft, &message)?;
     let waited = session.draft.is_planned().then(|| session.draft.clone());
     let archived = begin(&mut session.draft, &message, origin);
-    if let (Some(waited), Some(dir), true) = (waited, archived, options.from.is_some()) {
-        report_replaced(&waited, &dir, user);
+    if let (Some(waited), Some(dir), Some(text)) = (waited, archived, &options.from) {
+        report_replaced(&waited, text, &dir, user);
     }
     session.draft.meta.planned_on = Some(recorded.commit);
     session.draft.meta.made = options.is_made;
@@ -368,12 +368,14 @@ pub fn drop_question(session: &mut OpenSession<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn report_replaced(waited: &Draft, dir: &str, user: &mut dyn User) {
-    let text = waited.artifacts.text_or_empty(artifact::PLAN);
-    user.report(Event::Notice(Notice::PlanReplaced {
-        title: plan::parse(&text).0.title,
-        file: format!("{dir}{}", artifact::PLAN),
-    }));
+/// Says which plan was replaced. One with the same title was most likely corrected.
+pub fn report_replaced(waited: &Draft, text: &str, dir: &str, user: &mut dyn User) {
+    let title_of = |text: &str| plan::parse(text).0.title;
+    let title = title_of(&waited.artifacts.text_or_empty(artifact::PLAN));
+    if title != title_of(text) {
+        let file = format!("{dir}{}", artifact::PLAN);
+        user.report(Event::Notice(Notice::PlanReplaced { title, file }));
+    }
 }
 
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) -> Option<String> {

@@ -129,11 +129,11 @@ impl RemoteError {
             // git does not report that the user's own hook declined.
             RemoteTrouble::Other if stderr.contains(PUSH_FAILED) => {
                 let lines = lines(stderr).filter(|line| !line.contains(PUSH_FAILED));
-                let said = plain(lines.take(MOST_LINES));
-                let colon = if said.is_empty() { "" } else { ": " };
+                let output = plain(lines.take(MOST_LINES));
+                let colon = if output.is_empty() { "" } else { ": " };
                 (
                     RemoteTrouble::HookDeclined,
-                    format!("the `pre-push` hook declined{colon}{said}"),
+                    format!("the `pre-push` hook declined{colon}{output}"),
                 )
             }
             trouble => (trouble, essence(stderr)),

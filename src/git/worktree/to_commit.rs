@@ -62,8 +62,8 @@ pub(super) fn switch(
     };
     if let Extent::Paths(paths) = extent {
         // Attributes can have changed since they were written, and a plan names exact bytes.
-        let known = |path: &Vec<u8>| old.entry_index_by_path(path.as_bstr()).ok();
-        let indexed = paths.iter().filter_map(known);
+        let position = |path: &Vec<u8>| old.entry_index_by_path(path.as_bstr()).ok();
+        let indexed = paths.iter().filter_map(position);
         indexed.for_each(|at| scan.same[at] = false);
     }
 

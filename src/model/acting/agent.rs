@@ -499,11 +499,11 @@ mod tests {
             format!(r#"{{"type":"cost-state","sessionId":"{id}","totalCostUSD":{cost}}}"#)
         };
         write("-other/s-2.jsonl", &[&state("s-2", 9.0)]);
-        let told =
+        let message =
             r#"{"type":"user","sessionId":"s-1","message":"\"cost-state\"","totalCostUSD":8}"#;
-        write("-work/s-1.jsonl", &[told, "{", &state("s-3", 7.0)]);
+        write("-work/s-1.jsonl", &[message, "{", &state("s-3", 7.0)]);
         assert_eq!(cost(), None);
-        let lines = [&state("s-1", 0.25), &state("s-1", 0.5), told, ""];
+        let lines = [&state("s-1", 0.25), &state("s-1", 0.5), message, ""];
         write("-work/s-1.jsonl", &lines);
         assert_eq!(cost(), Some(0.5));
     }

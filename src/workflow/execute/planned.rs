@@ -97,7 +97,7 @@ impl<'p> PlannedTurn<'p> {
         let draft = &mut planned.session.draft;
         let waited = draft.is_planned().then(|| draft.clone());
         if let (Some(waited), Some(dir)) = (waited, draft.archive_answer()) {
-            report_replaced(&waited, &dir, user);
+            report_replaced(&waited, text, &dir, user);
         }
         draft.begin();
         draft.meta.planned_on = Some(planned.recorded.commit);

@@ -325,10 +325,10 @@ fn without_saves(
     let mut changes = diff::changes(repository, env.tree, result)?;
     let names = changes.iter().map(|change| change.path.clone());
     let names: Vec<Vec<u8>> = names.collect();
-    let shown = repository.entries_at(lower, &names.iter().map(Vec::as_slice).collect())?;
+    let entries = repository.entries_at(lower, &names.iter().map(Vec::as_slice).collect())?;
     changes.retain(|change| {
         let is_edit = change.old.is_some() && change.new.is_some();
-        is_edit && shown.get(change.path.as_slice()) == change.old.as_ref()
+        is_edit && entries.get(change.path.as_slice()) == change.old.as_ref()
     });
     let paths: Vec<_> = changes.into_iter().map(|change| change.path).collect();
     if RecordedFiles::of(repository, env.before)?.still_has(repository, &paths) {

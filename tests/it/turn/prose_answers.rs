@@ -569,10 +569,7 @@ fn a_plan_from_a_file_never_asks_a_model() {
 fn a_prose_answer_to_mistakes_has_the_title_of_the_plan() {
     let repo = project();
     repo.reply(TELLS);
-    repo.write(
-        "../plan.md",
-        &plan("Change a", &[edit("a.txt", "two", "x")]),
-    );
+    repo.write("../plan.md", plan("Change a", &[edit("a.txt", "two", "x")]));
     repo.teddy(&["plan", "--from", "../plan.md"]).check(3, &[]);
     repo.teddy(&["execute", "-y"]);
     let log = repo.json(&["log"], 0);

@@ -146,6 +146,7 @@ fn a_question_of_the_model_that_is_left_stays_open_and_the_turn_is_published() {
     let user = ScriptedUser::deciding([Scripted::Approve]).answering(None);
     let reply = repo.workflow().with(user).execute_text(&text);
     assert_snapshot!(reply, @r#"
+    the plan that waited is replaced: Make b; `teddy show draft replaced/01/plan.md` shows it
     review "Ask": Approve
     ▶ 1. CREATE b.txt
       ✓ created, 1 line
@@ -176,6 +177,7 @@ fn a_review_is_repeated_for_files_that_changed_and_runs_on_them_in_the_end() {
     let user = ScriptedUser::deciding([save(1), save(2), save(3)]);
     let reply = repo.workflow().with(user).execute_text(&text);
     assert_snapshot!(reply.done(), @r#"
+    the plan that waited is replaced: Make b; `teddy show draft replaced/01/plan.md` shows it
     review "Change a": ApproveAfter(meanwhile)
     your files changed while the plan was reviewed; it is validated again
     review "Change a": ApproveAfter(meanwhile)
@@ -204,6 +206,7 @@ fn a_plan_that_fits_the_files_no_more_is_rejected_in_the_next_review() {
     let user = ScriptedUser::deciding([replace, Scripted::Approve]);
     let reply = repo.workflow().with(user).execute_text(&text);
     assert_snapshot!(reply.refused(), @r#"
+    the plan that waited is replaced: Make b; `teddy show draft replaced/01/plan.md` shows it
     review "Change a": ApproveAfter(meanwhile)
     your files changed while the plan was reviewed; it is validated again
     review "Change a": Approve
