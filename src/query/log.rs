@@ -353,30 +353,12 @@ pub struct WalkedRows {
 
 /// Skips damaged turns.
 pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
-    let mut first_error = None;
-    let rows = match project.store().tip_id(session) {
-        Ok(tip) => readable_rows(project, session, tip, most, &mut first_error).after(Vec::new()),
-        Err(error) => {
-            first_error = Some(format!("{error:#}"));
-            Vec::new()
-        }
+    let (mut new, mut first_error) = (NewRows::default(), None);
+    let mut note = |error: String| {
+        first_error.get_or_insert(error);
     };
-    let mut rows: Vec<LogRow> = rows.into_iter().rev().collect();
-    withhold_landings(project, session, rows.iter_mut());
-    WalkedRows {
-        rows,
-        error: first_error,
-    }
-}
-
-fn readable_rows(
-    project: &Project,
-    session: &SessionName,
-    tip: CommitId,
-    most: usize,
-    first_error: &mut Option<String>,
-) -> NewRows {
-    let (mut new, mut next) = (NewRows::default(), Some(tip));
+    let tip = project.store().tip_id(session);
+    let mut next = tip.map_err(|error| note(format!("{error:#}"))).ok();
     let mut unreadable = 0;
     while let Some(id) = next
         && new.rows.len() < most
@@ -388,14 +370,13 @@ fn readable_rows(
                 unreadable = 0;
                 let row = row_at(project, &turn, 0, &mut new.budget);
                 let row = row.unwrap_or_else(|error| {
-                    let why = format!("the files of turn {}: {error:#}", turn.number());
-                    first_error.get_or_insert(why);
+                    note(format!("the files of turn {}: {error:#}", turn.number()));
                     row_without_files(&turn)
                 });
                 new.add(&turn, row);
             }
             Err(error) => {
-                first_error.get_or_insert(format!("{error:#}"));
+                note(format!("{error:#}"));
                 unreadable += 1;
                 let last = new.rows.last().map(|(row, _)| row.number);
                 next = parent_of_unreadable(project, id, last, unreadable);
@@ -403,7 +384,13 @@ fn readable_rows(
         }
     }
 
-    new
+    let mut rows = new.after(Vec::new());
+    rows.reverse();
+    withhold_landings(project, session, rows.iter_mut());
+    WalkedRows {
+        rows,
+        error: first_error,
+    }
 }
 
 /// `last` is the number of the last readable turn; it bounds how many turns can still follow.
