@@ -15,7 +15,7 @@ use crate::git::repository::Repository;
 use crate::git::{history, ignore, submodules};
 use crate::project::Project;
 use crate::query::history::is_contained;
-use crate::session::meta::{LandedTurn, Workspace};
+use crate::session::meta::{Landed, LandedTurn, Workspace};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::file_move::trees_of;
@@ -390,22 +390,25 @@ fn landed_turns(project: &Project, tip: &Turn, target: &Target) -> anyhow::Resul
     let Some(head) = target.base else {
         return Ok(landed_turns);
     };
-    let mut claims = LandingClaims::new(&project.repository, &tip.session);
-    let mut searched = 0;
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        let Some(landed) = claims.of(&turn) else {
-            continue;
-        };
-        for commit in &landed.commits {
+    for (searched, landed) in landings(project, tip).enumerate() {
+        for commit in &landed?.commits {
             let is_old = searched >= MAX_LANDINGS_BACK;
             if is_old || is_landed_in(&project.repository, head, commit)? {
                 landed_turns.extend(commit.turns.iter().map(|turn| turn.turn_id));
             }
         }
-        searched += 1;
     }
     Ok(landed_turns)
+}
+
+/// The believed ones of a session, newest first.
+fn landings<'a>(
+    project: &'a Project,
+    tip: &Turn,
+) -> impl Iterator<Item = anyhow::Result<Landed>> + use<'a> {
+    let mut claims = LandingClaims::new(&project.repository, &tip.session);
+    let turns = project.store().history(tip.clone());
+    turns.filter_map(move |turn| turn.map(|turn| claims.of(&turn)).transpose())
 }
 
 /// Those of the newest landings on a branch that has none of their commits, with the
@@ -416,14 +419,13 @@ fn removed_turns(
     branch: &str,
 ) -> anyhow::Result<HashMap<Uuid, Option<String>>> {
     let (mut there, mut removed) = (HashSet::new(), HashMap::new());
-    let mut searched = 0;
-    let mut claims = LandingClaims::new(&project.repository, &tip.session);
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        let Some(landed) = claims.of(&turn).filter(|landed| landed.branch == branch) else {
-            continue;
-        };
-        for commit in &landed.commits {
+    let on_branch = |landed: &anyhow::Result<Landed>| {
+        let landed = landed.as_ref();
+        landed.map_or(true, |landed| landed.branch == branch)
+    };
+    let newest = landings(project, tip).filter(on_branch);
+    for landed in newest.take(MAX_LANDINGS_BACK) {
+        for commit in &landed?.commits {
             let turns = commit.turns.iter().map(|turn| turn.turn_id);
             match landed_as(&project.repository, branch, commit)? {
                 Some(_) => there.extend(turns),
@@ -432,10 +434,6 @@ fn removed_turns(
                     removed.extend(turns.map(|turn| (turn, remote.clone())));
                 }
             }
-        }
-        searched += 1;
-        if searched == MAX_LANDINGS_BACK {
-            break;
         }
     }
 
