@@ -255,7 +255,7 @@ fn choose(
         let chosen = user.choose("Review the plan of which model?", &choices)?;
         let name = match chosen.filter(|&at| at + 1 < choices.len()) {
             None => break,
-            Some(at) if at < lane_count => SessionName::from_ref(&ready_lanes[at].session)?,
+            Some(at) if at < lane_count => ready_lanes[at].session.clone(),
             Some(_) => {
                 let Some((one, other)) = two_of(user.as_mut(), &choices[..lane_count])? else {
                     continue;
@@ -363,7 +363,7 @@ fn pick(
         }
     };
     match lanes {
-        PickedLanes::One(one) => Ok(SessionName::from_ref(&ready(one)?.session)?),
+        PickedLanes::One(one) => Ok(ready(one)?.session.clone()),
         PickedLanes::Two(one, other) => {
             let mut user = app.user(project, false);
             combine(project, options, ready(one)?, ready(other)?, user.as_mut())
@@ -392,7 +392,7 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyh
     let project = app.open()?;
     let tip = project.store().tip(chosen)?;
     let is_executed = tip.commit != finished.from && tip.meta.status == Status::Executed;
-    let others = unused_lanes(&project, finished, chosen)?;
+    let others = unused_lanes(&project, finished, chosen);
     if !is_executed || others.is_empty() {
         return Ok(());
     }
@@ -404,7 +404,7 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyh
         let options = GcOptions {
             fetched: Vec::new(),
             // Another process can have run one while the question was open.
-            sessions: unused_lanes(&project, finished, chosen)?,
+            sessions: unused_lanes(&project, finished, chosen),
             idle_days: u32::MAX,
             undo_days: u32::MAX,
             no_bundle: false,
@@ -421,17 +421,13 @@ fn unused_lanes(
     project: &Project,
     finished: &FinishedRace,
     chosen: &SessionName,
-) -> anyhow::Result<Vec<SessionName>> {
-    let lanes = finished.lanes.iter();
-    let mut names = lanes
-        .map(|lane| SessionName::from_ref(&lane.session))
-        .collect::<Result<Vec<_>, _>>()?;
-    let is_unused = |name: &SessionName| {
+) -> Vec<SessionName> {
+    let is_unused = |name: &&SessionName| {
         let tip = project.store().tip_id(name);
-        tip.is_ok_and(|tip| tip == finished.from)
+        *name != chosen && tip.is_ok_and(|tip| tip == finished.from)
     };
-    names.retain(|name| name != chosen && is_unused(name));
-    Ok(names)
+    let names = finished.lanes.iter().map(|lane| &lane.session);
+    names.filter(is_unused).cloned().collect()
 }
 
 fn table(lanes: &[FinishedLane]) -> String {
@@ -465,6 +461,6 @@ fn row(lane: &FinishedLane) -> Vec<String> {
         or_unknown(cost.map(|cost| format!("${cost:.4}"))),
         format!("{:.1} s", lane.seconds),
         or_unknown(check),
-        lane.session.clone(),
+        lane.session.to_string(),
     ]
 }

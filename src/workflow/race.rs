@@ -89,7 +89,7 @@ pub struct FinishedRace {
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedLane {
     /// The draft of the session is the plan.
-    pub session: String,
+    pub session: SessionName,
     pub model: String,
     pub seconds: f64,
     /// `None` if the lane failed.
@@ -186,7 +186,7 @@ fn begin(
     tip: &Turn,
     options: &RaceOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Vec<LaneOrder>> {
+) -> anyhow::Result<Vec<(SessionName, LaneOrder)>> {
     let message = without_keys(options.message.clone(), user);
     let recorded = record_files(project, tip, &[], user)?;
     let draft = project.store().draft(tip)?;
@@ -194,15 +194,15 @@ fn begin(
     let mut orders = Vec::new();
     for model in &options.models {
         let name = begin_lane(project, tip, model, &draft)?;
-        orders.push(LaneOrder {
-            session: name.to_string(),
+        let order = LaneOrder {
             model: model.clone(),
             message: message.clone(),
             before: recorded.commit.to_string(),
             check: options.check.clone(),
             depth: options.depth,
             approves: user.approves_unseen(),
-        });
+        };
+        orders.push((name, order));
     }
 
     Ok(orders)
@@ -279,6 +279,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(30);
 const MAX_NEWS_LINE: u64 = 1 << 20;
 
 struct Lane<'a> {
+    session: &'a SessionName,
     order: &'a LaneOrder,
     process: Option<LaneProcess>,
     began: Option<Instant>,
@@ -317,13 +318,15 @@ type LaneMessage = (usize, Option<LaneNews>);
 
 fn follow_lanes(
     program: &LaneProgram,
-    orders: &[LaneOrder],
+    orders: &[(SessionName, LaneOrder)],
     parallel: usize,
     dollars: f64,
     spectator: &mut dyn Spectator,
 ) -> anyhow::Result<(Vec<FinishedLane>, Option<&'static str>)> {
     let (sender, news) = channel();
-    let mut lanes: Vec<Lane<'_>> = orders.iter().map(Lane::new).collect();
+    let lanes = orders.iter();
+    let lanes = lanes.map(|(session, order)| Lane::new(session, order));
+    let mut lanes: Vec<Lane<'_>> = lanes.collect();
     let mut waiting: VecDeque<usize> = (0..lanes.len()).collect();
     let mut stopped = None;
 
@@ -375,8 +378,9 @@ fn receive_news(news: &Receiver<LaneMessage>, lanes: &mut [Lane<'_>]) {
 }
 
 impl<'a> Lane<'a> {
-    fn new(order: &'a LaneOrder) -> Lane<'a> {
+    fn new(session: &'a SessionName, order: &'a LaneOrder) -> Lane<'a> {
         Lane {
+            session,
             order,
             process: None,
             began: None,
@@ -403,7 +407,7 @@ impl<'a> Lane<'a> {
         let mut command = process::command(&program.program);
         command
             .args(&program.arguments)
-            .args(["--session", &self.order.session, lane::WORD])
+            .args(["--session", self.session.as_str(), lane::WORD])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -485,7 +489,7 @@ impl<'a> Lane<'a> {
     fn finish(self) -> FinishedLane {
         let seconds = self.took.unwrap_or_default().as_secs_f64();
         FinishedLane {
-            session: self.order.session.clone(),
+            session: self.session.clone(),
             model: self.order.model.clone(),
             seconds: (seconds * 10.0).round() / 10.0,
             error: self.plan.is_none().then_some(self.row.doing),

@@ -90,7 +90,7 @@ fn keep_stop(project: &Project, name: &SessionName, lanes: &[LaneChange]) -> any
 
 /// The files from which all lanes began.
 fn snapshot_of(project: &Project, lane: &FinishedLane) -> anyhow::Result<CommitId> {
-    let (_, draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
+    let (_, draft) = project.in_progress(&lane.session)?;
     draft.meta.planned_on.ok_or_else(|| {
         anyhow::anyhow!("the files on which `{}` was made are unknown", lane.session)
     })
@@ -98,7 +98,7 @@ fn snapshot_of(project: &Project, lane: &FinishedLane) -> anyhow::Result<CommitI
 
 impl LaneChange {
     fn of(project: &Project, lane: &FinishedLane, tree: TreeId) -> anyhow::Result<LaneChange> {
-        let (tip, draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
+        let (tip, draft) = project.in_progress(&lane.session)?;
         let change = PlanChange::of(project, &tip, &draft, tree)?;
         Ok(LaneChange {
             model: lane.model.clone(),

@@ -34,7 +34,6 @@ pub const WORD: &str = "__lane";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaneOrder {
-    pub session: String,
     pub model: String,
     pub message: String,
     /// The user's files.

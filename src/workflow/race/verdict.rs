@@ -130,7 +130,7 @@ fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
 }
 
 fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result<String> {
-    let (_, draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
+    let (_, draft) = project.in_progress(&lane.session)?;
     let text = draft.artifacts.text_or_empty(artifact::PLAN);
     let mut rendered = format!(
         "\n# Plan {letter}\n\n{}\n",
@@ -166,7 +166,7 @@ fn keep(
     lane: &FinishedLane,
     verdict: &Verdict,
 ) -> anyhow::Result<()> {
-    let (tip, mut draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
+    let (tip, mut draft) = project.in_progress(&lane.session)?;
     let mut text = format!("# Comparison by {}\n\n", verdict.model);
     for other in &race.lanes {
         text.push_str(&format!(
