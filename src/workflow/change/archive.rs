@@ -81,7 +81,7 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
 }
 
 /// Whether the turn that archived the change was undone.
-fn is_undone(project: &Project, id: &ChangeId) -> anyhow::Result<bool> {
+pub(super) fn is_undone(project: &Project, id: &ChangeId) -> anyhow::Result<bool> {
     let (store, session) = (project.store(), id.session());
     if !store.has(&session)? {
         return Ok(false);

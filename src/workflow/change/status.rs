@@ -11,7 +11,7 @@ use crate::change::store::Change;
 use crate::git::object::CommitId;
 use crate::project::Project;
 use crate::text::counted;
-use crate::workflow::change::{self, discarded, open_change};
+use crate::workflow::change::{self, archive, discarded, open_change};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
@@ -126,6 +126,7 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     usage.add(&discarded::read(project, id)?);
     let session = id.session();
     let has_session = project.store().has(&session)?;
+    let is_undone = change.state.phase == ChangePhase::Archived && archive::is_undone(project, id)?;
 
     Ok(ChangeStatus {
         row: row(&change, commit),
@@ -138,7 +139,11 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         findings: change.documents.check(id).len(),
         usage: Total::of(&usage),
         session: has_session.then(|| session.to_string()),
-        next: change.next_step(),
+        next: if is_undone {
+            format!("its archive was undone; `teddy change archive {id}` merges its specs again")
+        } else {
+            change.next_step()
+        },
     })
 }
 

@@ -1294,6 +1294,11 @@ fn an_archive_that_was_undone_can_be_repeated() {
     repo.workflow().archive("two", OnOverlap::Markers).done();
     session().undo(1).done();
     assert_eq!(repo.read("specs/greeting.md"), answer("02-spec"));
+    let asks_to_repeat = || {
+        let status = repo.printed(&["change", "status", "two"]);
+        status.contains("its archive was undone; `teddy change archive two` merges its specs again")
+    };
+    assert!(asks_to_repeat());
     repo.workflow().archive("two", OnOverlap::Theirs).done();
     assert!(repo.read("specs/greeting.md").contains("Good day, Ada!"));
     let archive = |repo: &TestRepo| {
@@ -1304,6 +1309,7 @@ fn an_archive_that_was_undone_can_be_repeated() {
     archive(&repo);
     session().undo(1).done();
     session().redo(1).done();
+    assert!(!asks_to_repeat());
     let refused = archive(&repo);
     insta::assert_snapshot!(refused, @"
     error: the change `two` is archived, not complete
