@@ -126,7 +126,9 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     usage.add(&discarded::read(project, id)?);
     let session = id.session();
     let has_session = project.store().has(&session)?;
-    let is_undone = change.state.phase == ChangePhase::Archived && archive::is_undone(project, id)?;
+    // The commands that use the session report damage in it.
+    let is_undone = change.state.phase == ChangePhase::Archived
+        && archive::is_undone(project, id).unwrap_or(false);
 
     Ok(ChangeStatus {
         row: row(&change, commit),

@@ -1316,6 +1316,11 @@ fn an_archive_that_was_undone_can_be_repeated() {
     hint: it is archived; `teddy change show two` still reads it
     exit code 1
     ");
+
+    // The change is read without the turns of its session.
+    repo.git(&["update-ref", "refs/teddy/sessions/change/two", "HEAD"]);
+    assert!(!asks_to_repeat());
+    assert_eq!(phase(&repo, "two"), "archived");
 }
 
 #[test]
