@@ -192,11 +192,17 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         kind: EntryKind,
         tracked: bool,
     ) -> anyhow::Result<ReadOutcome> {
-        let read = if kind == EntryKind::Link && self.scan.links {
+        let link = || {
             self.link(path)
                 .map(|(target, stat)| PathContent::Bytes(target, stat))
-        } else {
-            self.file(path)
+        };
+        let read = match kind {
+            // Without `core.symlinks`, a file can stand for a symlink.
+            EntryKind::Link => link().or_else(|error| match self.scan.links {
+                true => Err(error),
+                false => self.file(path),
+            }),
+            _ => self.file(path),
         };
 
         let (data, stat) = match read {

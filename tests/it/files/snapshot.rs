@@ -216,6 +216,23 @@ fn links_and_changes_of_type_are_recorded() {
     check(&repo);
 }
 
+/// Bug: such a link was in no snapshot, and not named.
+#[test]
+fn links_are_recorded_although_git_checks_out_none() {
+    let repo = TestRepo::new();
+    symlink("a", repo.path().join("tracked")).unwrap();
+    repo.commit("first");
+    repo.git(&["config", "core.symlinks", "false"]);
+    symlink("b", repo.path().join("new")).unwrap();
+    check(&repo);
+    std::fs::remove_file(repo.path().join("tracked")).unwrap();
+    repo.put("tracked", "b");
+    check(&repo);
+    std::fs::remove_file(repo.path().join("tracked")).unwrap();
+    symlink("c", repo.path().join("tracked")).unwrap();
+    check(&repo);
+}
+
 #[test]
 fn deleted_files_are_left_out_even_if_ignored() {
     let repo = TestRepo::new();
