@@ -102,8 +102,7 @@ const STEPS: [PhaseTransition; 15] = {
         (ChangeStep::Review, &[Implementing], Some(Verdict::NeedsRevision), Implementing),
         (ChangeStep::Review, &[Implementing], Some(Verdict::Rejected), Implementing),
         (ChangeStep::Approve, &[Implementing], None, Complete),
-        // Again after the user undid its turn.
-        (ChangeStep::Archive, &[Complete, Archived], None, Archived),
+        (ChangeStep::Archive, &[Complete], None, Archived),
     ]
 };
 
@@ -192,7 +191,7 @@ mod tests {
             "- - - complete implementing implementing implementing - - - - complete implementing implementing",
         );
         check(Complete, "- - - - - - - archived - - - - - -");
-        check(Archived, "- - - - - - - archived - - - - - -");
+        check(Archived, "- - - - - - - - - - - - - -");
     }
 
     #[test]

@@ -186,24 +186,6 @@ impl ChangeState {
             .filter(|entry| entry.turn.is_none())
             .filter_map(|entry| entry.usage.as_ref())
     }
-
-    /// The last review rejects the implementation, and nothing was done for it since.
-    pub fn is_rejected_by_review(&self) -> bool {
-        let Some((review, entry)) = self.last(ChangeStep::Review) else {
-            return false;
-        };
-        let is_since = |step| self.last(step).is_some_and(|(at, _)| at > review);
-        self.phase == ChangePhase::Implementing
-            && entry.verdict == Some(ReviewVerdict::Rejected)
-            && !is_since(ChangeStep::Task)
-            && !is_since(ChangeStep::Fix)
-    }
-
-    /// With its index.
-    pub fn last(&self, step: ChangeStep) -> Option<(usize, &ChangeEntry)> {
-        let mut entries = self.history.iter().enumerate().rev();
-        entries.find(|(_, entry)| entry.step == step.word())
-    }
 }
 
 fn hash(text: &str) -> String {
@@ -324,6 +306,9 @@ pub struct ChangeEntry {
     /// The session's turn that performed the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
+    /// The session's newest turn when the implementation was reviewed or approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<StepUsage>,
     #[serde(flatten)]

@@ -12,7 +12,7 @@ use super::id::{CHANGES, ChangeId};
 use super::phase::{self, ChangePhase, ChangeStep};
 use super::review::ReviewVerdict;
 use super::shape::DocumentKind;
-use super::state::{self, ChangeState};
+use super::state::{self, ChangeEntry, ChangeState};
 use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
 use crate::git::repository::Repository;
 use crate::git::{diff, refs};
@@ -46,6 +46,8 @@ pub struct Change {
     pub tree: TreeId,
     pub state: ChangeState,
     pub documents: Documents,
+    /// Turns of the session that are not in effect any more, so that their work is open again.
+    pub undone: Vec<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -64,10 +66,31 @@ pub struct StepRow {
 impl Change {
     /// What to do next, for the user.
     pub fn next_step(&self) -> String {
-        match self.state.is_rejected_by_review() {
+        match self.is_rejected_by_review() {
             true => rejected_by_review(&self.id),
             false => next_step(&self.id, self.state.phase),
         }
+    }
+
+    /// The last review rejects the implementation, and nothing was done for it since.
+    pub fn is_rejected_by_review(&self) -> bool {
+        let Some((review, entry)) = self.last(ChangeStep::Review) else {
+            return false;
+        };
+        let is_since = |step| self.last(step).is_some_and(|(at, _)| at > review);
+        self.state.phase == ChangePhase::Implementing
+            && entry.verdict == Some(ReviewVerdict::Rejected)
+            && !is_since(ChangeStep::Task)
+            && !is_since(ChangeStep::Fix)
+    }
+
+    /// With its index. Skips work that was undone.
+    pub fn last(&self, step: ChangeStep) -> Option<(usize, &ChangeEntry)> {
+        let mut entries = self.state.history.iter().enumerate().rev();
+        entries.find(|(_, entry)| {
+            let is_undone = entry.turn.is_some_and(|turn| self.undone.contains(&turn));
+            entry.step == step.word() && !is_undone
+        })
     }
 }
 
@@ -145,6 +168,7 @@ impl ChangeStore<'_> {
             tree,
             state,
             documents,
+            undone: Vec::new(),
         })
     }
 

@@ -10,11 +10,13 @@ pub mod discarded;
 pub mod implement;
 pub mod judge;
 pub mod plan;
+mod reopen;
 pub mod status;
 pub mod work;
 
 use anyhow::Context as _;
 
+use self::reopen::reopen_undone;
 use crate::change::document::Documents;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
@@ -73,7 +75,7 @@ impl<'a> OpenChange<'a> {
         command: &'static str,
         user: &'a mut dyn User,
     ) -> anyhow::Result<OpenChange<'a>> {
-        let read = |project: &Project| open_change(project, &request.id);
+        let read = |project: &Project| change_store(project).read(&request.id);
         OpenChange::lock(project, request, command, user, &read)
     }
 
@@ -86,7 +88,7 @@ impl<'a> OpenChange<'a> {
     ) -> anyhow::Result<OpenChange<'a>> {
         let read =
             |project: &Project| match refs::read(&project.repository, &request.id.reference())? {
-                Some(_) => open_change(project, &request.id),
+                Some(_) => change_store(project).read(&request.id),
                 None => begin(project, request),
             };
         OpenChange::lock(project, request, command, user, &read)
@@ -103,8 +105,10 @@ impl<'a> OpenChange<'a> {
         let lock = Lock::take(&change_dir(project, &request.id), command, patience())?;
         project.recover(Depth::Tips, &mut telling(user))?;
         project.work_on(&request.id.session());
+        let mut change = read(project)?;
+        reopen_undone(project, &mut change)?;
         Ok(OpenChange {
-            change: read(project)?,
+            change,
             project,
             request,
             user,
@@ -246,6 +250,7 @@ fn begin(project: &Project, request: &ChangeRequest) -> anyhow::Result<Change> {
         tree,
         state: ChangeState::new(id, &redact(description), base, &now()),
         documents: Documents::default(),
+        undone: Vec::new(),
     })
 }
 
@@ -255,9 +260,10 @@ pub fn change_store(project: &Project) -> ChangeStore<'_> {
     }
 }
 
+/// For reading, also if its session is damaged.
 pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
     let mut change = change_store(project).read(id)?;
-    implement::untick_undone(project, &mut change)?;
+    let _ = reopen_undone(project, &mut change);
     Ok(change)
 }
 

@@ -260,6 +260,12 @@ fn render(status: &ChangeStatus) -> String {
         ));
     }
 
+    if !status.undone.is_empty() {
+        let numbers: Vec<String> = status.undone.iter().map(u64::to_string).collect();
+        let turns = if numbers.len() == 1 { "turn" } else { "turns" };
+        text.push_str(&format!("Undone since: {turns} {}\n", numbers.join(", ")));
+    }
+
     if !status.stale.is_empty() {
         text.push_str(&format!(
             "Edited since it was challenged: {}\n",

@@ -53,11 +53,7 @@ pub struct Archived {
 pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Result<Archived> {
     let (id, phase) = (open.change.id.clone(), open.change.state.phase);
     let project = open.project;
-    let is_due = match phase {
-        ChangePhase::Archived => is_undone(project, &id)?,
-        phase => phase == ChangePhase::Complete,
-    };
-    if !is_due {
+    if phase != ChangePhase::Complete {
         return Err(ChangeError::ChangeNotComplete { id, phase }.into());
     }
 
@@ -78,26 +74,6 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
         archived.phase = open.change.state.phase;
     }
     Ok(archived)
-}
-
-/// Whether the turn that archived the change was undone.
-pub(super) fn is_undone(project: &Project, id: &ChangeId) -> anyhow::Result<bool> {
-    let (store, session) = (project.store(), id.session());
-    if !store.has(&session)? {
-        return Ok(false);
-    }
-
-    let mut target = None;
-    for turn in store.history(store.tip(&session)?) {
-        let turn = turn?;
-        if turn.archives_change(&project.repository) {
-            return Ok(target.is_some_and(|target| target < turn.number()));
-        }
-        // The newest restore decides.
-        target = target.or(turn.meta.restored.map(|restored| restored.turn));
-    }
-
-    Ok(false)
 }
 
 /// As a turn, unless the specs are merged already.

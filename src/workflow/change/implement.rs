@@ -2,23 +2,20 @@
 //!
 //! Resumable: checked tasks are not done again, and a review is fixed at most once.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::OpenChange;
 use super::judge::{require_session, review};
-use super::work::{Work, WorkStop, Worked, create_work_session, is_fix_due, noted, work};
-use super::{OpenChange, now};
+use super::reopen::set_ticks;
+use super::work::{Work, WorkStop, Worked, create_work_session, is_fix_due, work};
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangePhase, ChangeStep};
 use crate::change::review::{Issues, ReviewVerdict};
 use crate::change::state::{ChangeEntry, StepUsage};
 use crate::change::store::Change;
 use crate::change::tasks;
-use crate::project::Project;
 use crate::workflow::context::message::keep_message;
 use crate::workflow::user::{Event, Notice};
-use crate::workspace::stack::in_effect::UndoneTurns;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Implemented {
@@ -80,7 +77,7 @@ pub fn implement_and_review(open: &mut OpenChange<'_>) -> anyhow::Result<Impleme
             break Some(stop);
         }
         // A review of the same files would be paid for nothing.
-        if open.change.state.is_rejected_by_review() {
+        if open.change.is_rejected_by_review() {
             break Some(ImplementStop::ReviewRejects);
         }
         let judgement = review(open)?;
@@ -102,7 +99,7 @@ pub fn implement(open: &mut OpenChange<'_>) -> anyhow::Result<Implemented> {
     let mut result = Implemented::of(&open.change);
     result.fixes = u32::from(is_fix_due(&open.change, has_message(open)?));
     result.stopped = tasks_and_fix(open)?;
-    if result.stopped.is_none() && open.change.state.is_rejected_by_review() {
+    if result.stopped.is_none() && open.change.is_rejected_by_review() {
         result.stopped = Some(ImplementStop::ReviewRejects);
     }
     Ok(result.finish(&open.change))
@@ -186,48 +183,6 @@ fn record(
 fn tick(change: &mut Change, number: &str) {
     let text = tasks::tick(change.documents.text(tasks::FILE), number);
     set_ticks(change, text);
-}
-
-fn set_ticks(change: &mut Change, text: String) {
-    let stale = change.state.stale(&change.documents);
-    // A tick changes no meaning, so the checksum follows it. An edit of the user's must stay
-    // visible.
-    if !stale.iter().any(|name| name == tasks::FILE) {
-        change.state.seal_one(tasks::FILE, &text, &now());
-    }
-
-    change.documents.insert(tasks::FILE, text);
-}
-
-/// Removes the ticks of tasks whose turns the user undid and did not redo.
-pub(super) fn untick_undone(project: &Project, change: &mut Change) -> anyhow::Result<()> {
-    let (store, session) = (project.store(), change.id.session());
-    if !store.has(&session)? {
-        return Ok(());
-    }
-    let turns: BTreeMap<&str, u64> = noted(project, change)
-        .filter(|entry| entry.step == ChangeStep::Task.word())
-        .filter_map(|entry| Some((entry.about.as_deref()?, entry.turn?)))
-        .collect();
-    let Some(oldest) = turns.values().min() else {
-        return Ok(());
-    };
-
-    let mut undone = UndoneTurns::default();
-    for turn in store.history(store.tip(&session)?) {
-        let turn = turn?;
-        if turn.number() <= *oldest {
-            break;
-        }
-        undone.add_restore(&turn);
-    }
-
-    let is_undone = |number: &str| turns.get(number).is_some_and(|turn| undone.has(*turn));
-    let text = tasks::untick(change.documents.text(tasks::FILE), is_undone);
-    if text != change.documents.text(tasks::FILE) {
-        set_ticks(change, text);
-    }
-    Ok(())
 }
 
 impl Implemented {

@@ -87,6 +87,7 @@ fn judge(
     question: RoleQuestion<'_>,
 ) -> anyhow::Result<Judgement> {
     let role = question.role;
+    let reviewed = newest_turn(open, step)?;
     let ((body, verdict), usage) = open.ask(question, &parse_review)?;
     let review = ChangeReview {
         line: 0,
@@ -120,6 +121,7 @@ fn judge(
     let entry = ChangeEntry {
         verdict: Some(verdict),
         issues: Some(issues.into()),
+        reviewed,
         usage: Some(usage),
         ..ChangeEntry::default()
     };
@@ -134,6 +136,15 @@ fn judge(
         issues,
         only_minor_issues: issues.only_minor(),
     })
+}
+
+/// Of the work, if the step judges it.
+fn newest_turn(open: &OpenChange<'_>, judged: ChangeStep) -> anyhow::Result<Option<u64>> {
+    let (store, session) = (open.project.store(), open.change.id.session());
+    if judged != ChangeStep::Review || !store.has(&session)? {
+        return Ok(None);
+    }
+    Ok(Some(store.tip(&session)?.number()))
 }
 
 /// The kind of the judgement and its result.
@@ -169,12 +180,13 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
     }
 
     open.require_usable()?;
-    let about = if open.change.state.phase == ChangePhase::Implementing {
+    let (about, judged) = if open.change.state.phase == ChangePhase::Implementing {
         open.require_done()?;
-        "review"
+        ("review", ChangeStep::Review)
     } else {
-        "challenge"
+        ("challenge", ChangeStep::Challenge)
     };
+    let reviewed = newest_turn(open, judged)?;
 
     let Change {
         documents, state, ..
@@ -188,6 +200,7 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
     let entry = ChangeEntry {
         about: Some(about.to_owned()),
         reason: Some(reason),
+        reviewed,
         ..ChangeEntry::default()
     };
     open.save(ChangeStep::Approve, entry, &title, &lines)

@@ -11,7 +11,7 @@ use crate::change::store::Change;
 use crate::git::object::CommitId;
 use crate::project::Project;
 use crate::text::counted;
-use crate::workflow::change::{self, archive, discarded, open_change};
+use crate::workflow::change::{self, discarded, open_change};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
@@ -45,6 +45,8 @@ pub struct ChangeStatus {
     pub usage: Total,
     /// Once the implementation started.
     pub session: Option<String>,
+    /// Turns of the session that were undone, so that their work is open again.
+    pub undone: Vec<u64>,
     /// Suggested command.
     pub next: String,
 }
@@ -126,9 +128,6 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     usage.add(&discarded::read(project, id)?);
     let session = id.session();
     let has_session = project.store().has(&session)?;
-    // The commands that use the session report damage in it.
-    let is_undone = change.state.phase == ChangePhase::Archived
-        && archive::is_undone(project, id).unwrap_or(false);
 
     Ok(ChangeStatus {
         row: row(&change, commit),
@@ -141,11 +140,8 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         findings: change.documents.check(id).len(),
         usage: Total::of(&usage),
         session: has_session.then(|| session.to_string()),
-        next: if is_undone {
-            format!("its archive was undone; `teddy change archive {id}` merges its specs again")
-        } else {
-            change.next_step()
-        },
+        undone: change.undone.clone(),
+        next: change.next_step(),
     })
 }
 

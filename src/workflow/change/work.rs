@@ -5,13 +5,13 @@
 
 use super::OpenChange;
 use super::ask::{Role, expand_template, render_documents};
+use super::reopen::noted;
 use crate::change::phase::ChangeStep;
 use crate::change::review::{self, ReviewVerdict};
-use crate::change::state::{ChangeEntry, StepUsage};
+use crate::change::state::StepUsage;
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
 use crate::git::repository::Repository;
-use crate::host::clock;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, RestoreCommand, Status};
@@ -152,13 +152,13 @@ fn files_of<'a>(tasks: impl IntoIterator<Item = &'a Task>, except: &str) -> Vec<
 
 /// Whether the last review requires a fix that was not made yet.
 pub(super) fn is_fix_due(change: &Change, has_message: bool) -> bool {
-    if change.state.is_rejected_by_review() {
+    if change.is_rejected_by_review() {
         return has_message;
     }
-    let Some((at, entry)) = change.state.last(ChangeStep::Review) else {
+    let Some((at, entry)) = change.last(ChangeStep::Review) else {
         return false;
     };
-    let fix = change.state.last(ChangeStep::Fix);
+    let fix = change.last(ChangeStep::Fix);
     entry.verdict == Some(ReviewVerdict::NeedsRevision) && fix.is_none_or(|(fix, _)| fix < at)
 }
 
@@ -331,25 +331,6 @@ fn went_to(restore: &Turn, turn: &Turn) -> bool {
 /// The first line of the message names the work.
 fn is_about(project: &Project, turn: &Turn, work: &Work) -> anyhow::Result<bool> {
     Ok(words_of(project, turn)?.lines().next() == Some(work.key.as_str()))
-}
-
-/// Entries of the work in this session. Those from before its start name turns of a session that was
-/// deleted.
-pub(super) fn noted<'a>(
-    project: &Project,
-    change: &'a Change,
-) -> impl Iterator<Item = &'a ChangeEntry> {
-    let first = project.store().turn(&change.id.session(), "0").ok();
-    let begin = first
-        .and_then(|turn| turn.meta.started)
-        .and_then(|time| clock::parse(&time));
-    let is_before = move |entry: &&ChangeEntry| {
-        let at = clock::parse(&entry.at);
-        at.zip(begin.as_ref())
-            .is_some_and(|(at, begin)| at < *begin)
-    };
-    let entries = change.state.history.iter();
-    entries.filter(move |entry| !is_before(entry))
 }
 
 fn newest_noted(project: &Project, change: &Change) -> u64 {

@@ -483,6 +483,97 @@ fn c13_a_task_is_open_again_if_its_turn_was_undone() {
 }
 
 #[test]
+fn c14_a_fix_that_was_undone_before_the_review_is_due_again() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &verdict("NEEDS_FIX", "High"),
+        &plan("Fix", &[create("three.txt", "3\n")]),
+        &plan("Fix again", &[create("three.txt", "three\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, false).done();
+    repo.done(&["change", "review", ID]);
+    repo.workflow().implement(ID, false).done();
+    let session = || repo.workflow().session("change/greet-by-name");
+    let undone = || repo.json(&["change", "status", ID], 0)["undone"].take();
+    assert_eq!(undone(), serde_json::json!([]));
+    session().undo(1).done();
+    assert_eq!(undone(), serde_json::json!([3]));
+
+    repo.workflow().implement(ID, false).done();
+    assert_eq!(undone(), serde_json::json!([]));
+    assert_eq!(repo.read("three.txt"), "three\n");
+    let fixes = steps(&repo, ID).split_off(4);
+    let expected = [
+        "Fix what review 1 found (turn 3)",
+        "Fix what review 1 found (turn 5)",
+    ];
+    assert_eq!(fixes, expected);
+}
+
+/// Bug: the change stayed complete, and its archive said nothing.
+#[test]
+fn c15_what_was_undone_after_its_approval_is_reviewed_again() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &verdict("NEEDS_FIX", "High"),
+        &plan("Fix", &[create("three.txt", "3\n")]),
+        &verdict("APPROVED", "Low"),
+        &verdict("NEEDS_FIX", "High"),
+        &plan("Fix again", &[create("three.txt", "three\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, true).done();
+    let session = || repo.workflow().session("change/greet-by-name");
+    let now = || {
+        let status = repo.json(&["change", "status", ID], 0);
+        format!("{} {}", status["phase"].as_str().unwrap(), status["undone"])
+    };
+    assert_eq!(now(), "complete []");
+    session().undo(1).done();
+    insta::assert_snapshot!(repo.printed(&["change", "status", ID]), @"
+    Change greet-by-name: Greet people by name instead of all alike.
+    Phase implementing, iteration 1, 2 of 2 tasks done
+    Latest review: approved (1 low; only minor issues remain)
+    Undone since: turn 3
+    Edited since it was challenged: proposal.md, specs/greeting.md
+    Session change/greet-by-name
+    5 answers
+    --- stderr
+    Next: `teddy change impl greet-by-name` continues it
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["change", "archive", ID]), @"
+    --- stderr
+    error: the change `greet-by-name` is implementing, not complete
+    hint: `teddy change impl greet-by-name` continues it
+    exit code 1
+    ");
+    session().redo(1).done();
+    assert_eq!(now(), "complete []");
+    session().restore("2").done();
+    assert_eq!(now(), "implementing [3]");
+
+    // The reviewer sees the files as they are.
+    repo.workflow().implement(ID, true).done();
+    assert_eq!(
+        (now(), repo.read("three.txt")),
+        ("complete []".to_owned(), "three\n".to_owned())
+    );
+
+    // An approval covers what is in effect then.
+    session().undo(1).done();
+    let approve = ["change", "approve", ID, "--reason", "two files are enough"];
+    repo.done(&approve);
+    assert_eq!(now(), "complete []");
+    session().restore("1").done();
+    assert_eq!(now(), "implementing [2]");
+}
+
+#[test]
 fn implementation_not_ready() {
     let repo = project();
     // A12: nothing is written.
@@ -1296,7 +1387,7 @@ fn an_archive_that_was_undone_can_be_repeated() {
     assert_eq!(repo.read("specs/greeting.md"), answer("02-spec"));
     let asks_to_repeat = || {
         let status = repo.printed(&["change", "status", "two"]);
-        status.contains("its archive was undone; `teddy change archive two` merges its specs again")
+        status.contains("Phase complete") && status.contains("`teddy change archive two` merges")
     };
     assert!(asks_to_repeat());
     repo.workflow().archive("two", OnOverlap::Theirs).done();
