@@ -35,7 +35,7 @@ pub(super) struct Args {
     paths: Vec<String>,
     #[command(flatten)]
     how: RestoreFlags,
-    /// Leave the context lists as they are
+    /// Leave the context lists as they are, as with PATH
     #[arg(long)]
     files_only: bool,
 }

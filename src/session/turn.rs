@@ -48,8 +48,17 @@ pub fn archive_title(id: &str) -> String {
     format!("Archive change {id}")
 }
 
-pub fn restore_title(turn: &Turn) -> String {
-    format!("Restore {}: {}", turn.number(), turn.title)
+/// `paths` is empty for all files.
+pub fn restore_title(turn: &Turn, paths: &[String]) -> String {
+    let (number, title) = (turn.number(), &turn.title);
+    match paths {
+        [] => format!("Restore {number}: {title}"),
+        [path] => format!("Restore {path} to {number}: {title}"),
+        [path, rest @ ..] => {
+            let rest = counted(rest.len(), "other path");
+            format!("Restore {path} and {rest} to {number}: {title}")
+        }
+    }
 }
 
 impl Turn {

@@ -66,7 +66,7 @@ pub fn restore(
     carry_out(&Restore {
         session: &session,
         options,
-        title: restore_title(&turn),
+        title: restore_title(&turn, &options.paths),
         restored: Restored {
             turn: turn.number(),
             by: RestoreCommand::Restore,
@@ -454,7 +454,7 @@ impl FittedRestore<'_> {
         } = transaction.complete(&checkout, &tip.session, &step, Some(&self.files))?;
         if let Some(waiting) = self.waiting {
             // If the context stays, all of the draft still applies.
-            let scope = match restore.options.files_only {
+            let scope = match restore.options.keeps_context() {
                 true => TransferScope::Whole,
                 false => TransferScope::Answer,
             };
@@ -485,7 +485,7 @@ impl FittedRestore<'_> {
         let (restore, options) = (self.restore, self.restore.options);
         let (project, tip) = (restore.session.project, restore.tip());
         let repository = &project.repository;
-        let from = match options.files_only {
+        let from = match options.keeps_context() {
             true => tip,
             false => &restore.turn,
         };
@@ -496,7 +496,7 @@ impl FittedRestore<'_> {
         turn.set_files(&restore.title, self.recorded.commit, self.files.to)?;
         turn.meta.restored = Some(restore.restored.clone());
         turn.continue_from(from)?;
-        if options.files_only {
+        if options.keeps_context() {
             turn.keep_context_edits();
         }
         turn.artifacts
@@ -522,13 +522,15 @@ impl FittedRestore<'_> {
 
         // A path that keeps the user's side is one on which the stacks differ.
         let is_same_stack = stacks.last()?.is_some() && self.end() == restore.current;
-        if !is_same_stack {
+        let is_of_paths = !restore.options.paths.is_empty();
+        let repository = &project.repository;
+        if !is_same_stack && !(is_of_paths && !restore.plan.changes_parts(repository)?) {
             return Ok(false);
         }
 
         let now = || Ok(self.recorded.tree);
         let unapplied = find_unapplied(&project.checkout(), stacks, restore.tip(), &now)?;
-        Ok(unapplied.is_none() && (restore.options.files_only || self.has_same_context()?))
+        Ok(unapplied.is_none() && (restore.options.keeps_context() || self.has_same_context()?))
     }
 
     fn publish(&self) -> anyhow::Result<Written> {

@@ -302,7 +302,7 @@ fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Resu
             Some(restore) if !went_to(restore, &turn) => continue,
             restore => restore.is_some(),
         };
-        restore = (turn.meta.status == Status::Restored).then(|| turn.clone());
+        restore = is_whole_restore(&turn).then(|| turn.clone());
         let is_work = turn.meta.status == Status::Executed && is_about(project, &turn, work)?;
         if !is_work || !worked(&project.repository, &turn)? {
             continue;
@@ -317,6 +317,14 @@ fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Resu
     Ok(None)
 }
 
+/// Not only of paths.
+fn is_whole_restore(turn: &Turn) -> bool {
+    turn.meta.restored.as_ref().is_some_and(|restored| {
+        let title = format!("Restore {}: ", restored.turn);
+        restored.by != RestoreCommand::Restore || turn.title.starts_with(&title)
+    })
+}
+
 /// Whether the turn is the one of its session that a restore went to.
 fn went_to(restore: &Turn, turn: &Turn) -> bool {
     let Some(restored) = &restore.meta.restored else {
@@ -324,7 +332,7 @@ fn went_to(restore: &Turn, turn: &Turn) -> bool {
     };
     // An undo or redo stays in its session.
     let is_own = restored.by != RestoreCommand::Restore
-        || restore.title == commit_subject(&restore_title(turn));
+        || restore.title == commit_subject(&restore_title(turn, &[]));
     restored.turn == turn.number() && is_own
 }
 

@@ -57,10 +57,16 @@ pub struct RestoreOptions {
     /// To restrict the restore to. Empty for all.
     pub paths: Vec<String>,
     pub on_overlap: OnOverlap,
-    /// Keeps the context.
+    /// Keeps the context, as paths do.
     pub files_only: bool,
     /// Only shows what would change.
     pub dry_run: bool,
+}
+
+impl RestoreOptions {
+    pub(super) fn keeps_context(&self) -> bool {
+        self.files_only || !self.paths.is_empty()
+    }
 }
 
 /// The session, with the turns that its files contain.
@@ -394,6 +400,18 @@ impl RestorePlan {
         let plan = &self.parts[self.part_of(path)];
         let first = plan.steps.first();
         first.map_or_else(|| Series::up_to(plan.end), |step| step.series.clone())
+    }
+
+    /// Whether a step differs at its part. One can be about other paths.
+    pub(super) fn changes_parts(&self, repository: &Repository) -> anyhow::Result<bool> {
+        for (path, plan) in &self.parts {
+            for step in &plan.steps {
+                if repository.entry(step.from, path)? != repository.entry(step.to, path)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// On the requested paths.

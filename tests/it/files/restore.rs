@@ -340,6 +340,28 @@ fn the_context_goes_back_too_unless_only_files_are_wanted() {
     assert_eq!(context(), second);
 }
 
+/// Bug: the context went back, and a restore of paths that had nothing to change was a turn.
+#[test]
+fn a_restore_of_paths_keeps_the_context_and_says_in_its_title_what_it_restored() {
+    let repo = three_turns();
+    let context = || repo.workflow().artifact("@", "next/turn.context");
+    let before = context();
+    let tip = || repo.git(&["rev-parse", "teddy/sessions/demo"]);
+    let first = tip();
+    let nothing = repo.json(&["restore", "0", ".gitignore"], 0);
+    assert!(nothing["commit"].is_null());
+    assert_eq!(tip(), first);
+    repo.workflow()
+        .restore_with("0", &paths(&["a.txt", "dir"]))
+        .done();
+    assert_eq!(context(), before);
+    let title = repo.git(&["log", "-1", "--format=%s", "teddy/sessions/demo"]);
+    assert_eq!(
+        title,
+        "Restore a.txt and 1 other path to 0: Start session demo"
+    );
+}
+
 #[test]
 fn any_expression_of_git_names_a_turn() {
     let repo = three_turns();

@@ -207,6 +207,20 @@ impl Oracle {
         }
     }
 
+    /// Without turns that did not change the file.
+    pub fn touching(&self, stacks: &Stacks) -> Stacks {
+        let touching = |path: &str, turns: &[usize]| {
+            let mut turns = turns.to_vec();
+            turns.retain(|turn| {
+                let turn = &self.turns[*turn];
+                turn.before.get(path) != turn.after.get(path)
+            });
+            turns
+        };
+        let kept = |(path, turns): (&&'static str, &Vec<usize>)| (*path, touching(path, turns));
+        stacks.iter().map(kept).collect()
+    }
+
     /// Returns the turns in the files once a turn is taken back.
     pub fn without(&self, here: &Stacks, index: usize) -> Stacks {
         let turn = &self.turns[index];

@@ -976,7 +976,8 @@ impl World {
         // A restore that has nothing to change is not recorded.
         let is_needless = position.is_none()
             && now == expected.files
-            && self.checkouts[at].here == expected.stack
+            && self.oracle.touching(&self.checkouts[at].here)
+                == self.oracle.touching(&expected.stack)
             && done.commit.is_none();
         if is_needless && done.overlaps.is_empty() {
             return self.check_files(at, &now, "a needless restore");
