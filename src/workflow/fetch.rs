@@ -14,7 +14,7 @@ use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
 use crate::git::refs::{self, Expected, RefMove, Reference, SIGNED_PREFIX};
 use crate::git::remote::error::RemoteError;
-use crate::git::remote::transfer::{WantedRef, receive_refs};
+use crate::git::remote::transfer::{IncomingRefs, WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::project::Project;
 use crate::session::bare::BARE_SESSIONS;
@@ -146,7 +146,7 @@ pub fn fetch(
     };
     let received = receive_refs(repository, &remote, &requested, progress)?;
 
-    take(project, &remote, &received.refs, options, watch)
+    take(project, &remote, &received, options, watch)
 }
 
 fn remote_of(project: &Project, remote_name: Option<&str>) -> Result<RemoteName, RemoteError> {
@@ -159,7 +159,7 @@ fn remote_of(project: &Project, remote_name: Option<&str>) -> Result<RemoteName,
 fn take(
     project: &Project,
     remote: &RemoteName,
-    received: &[Reference],
+    received: &IncomingRefs<'_>,
     options: &FetchOptions,
     watch: &mut dyn FnMut(usize, usize),
 ) -> anyhow::Result<FetchResult> {
@@ -170,13 +170,19 @@ fn take(
         pruned: Vec::new(),
         missing: Vec::new(),
     };
-    let offers = offers(received, &mut result.refused);
+    let unsound = received.unsound.iter();
+    let mut listed = received.refs.clone();
+    listed.extend(unsound.clone().map(|(reference, _)| reference.clone()));
+    let offers = offers(&listed, &mut result.refused);
     if offers.len() > MOST_SESSIONS {
         return Err(too_many(remote, offers.len()));
     }
     let mut taker = Taker {
         project,
         remote,
+        unsound: unsound
+            .map(|(reference, why)| (reference.name.as_str(), why.as_str()))
+            .collect(),
         moves: Vec::new(),
         dropped: Vec::new(),
         checked: HashMap::new(),
@@ -261,6 +267,8 @@ fn offers(
 struct Taker<'p> {
     project: &'p Project,
     remote: &'p RemoteName,
+    /// Refs that git refused, and why.
+    unsound: HashMap<&'p str, &'p str>,
     moves: Vec<(String, CommitId)>,
     /// The remote does not have these signatures any more.
     dropped: Vec<String>,
@@ -305,6 +313,12 @@ impl Taker<'_> {
             why,
             unsound: true,
         };
+        let refused = [(prefix, "it"), (SIGNED_PREFIX, "its signature")];
+        for (prefix, what) in refused {
+            if let Some(why) = self.unsound.get(format!("{prefix}{own}").as_str()) {
+                return Ok(Err(unsound(format!("git refuses {what}: {why}"))));
+            }
+        }
         let Some(checked) = self.check(&session, tip) else {
             return Ok(Err(RefusedRef {
                 unsound: false,

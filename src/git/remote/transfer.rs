@@ -1,6 +1,6 @@
 //! Fetches refs of a remote into a temporary namespace.
 
-use super::error::RemoteError;
+use super::error::{RemoteError, RemoteTrouble};
 use super::{FetchProgress, RemoteName, run, transport};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, INCOMING_PREFIX, Reference};
@@ -12,6 +12,12 @@ use crate::host::lock::{Lock, patience};
 const FETCH_LOCK: &str = "_fetch";
 
 const MAX_FETCH_MEMORY: u64 = 4 << 30;
+
+/// In one command.
+const MAX_REFSPECS: usize = 1_000;
+
+/// Each costs a few fetches.
+const MAX_UNSOUND: usize = 32;
 
 const FETCH: &[&str] = &[
     "-c",
@@ -48,6 +54,8 @@ pub enum WantedRef<'a> {
 pub struct IncomingRefs<'r> {
     /// The refs, by their names on the remote.
     pub refs: Vec<Reference>,
+    /// Refs of the remote that git refused because of an object, each with git's reason.
+    pub unsound: Vec<(Reference, String)>,
     repository: &'r Repository,
     /// Held because concurrent fetches would delete each other's refs as leftovers.
     _lock: Lock,
@@ -60,7 +68,8 @@ impl Drop for IncomingRefs<'_> {
     }
 }
 
-/// Fetches refs with everything they reach, and returns those that exist. git checks each object.
+/// Fetches refs with everything they reach, and returns those that exist. git checks each object. If
+/// it refuses one, the other refs are fetched without those that reach it.
 pub fn receive_refs<'r>(
     repository: &'r Repository,
     remote: &RemoteName,
@@ -71,28 +80,47 @@ pub fn receive_refs<'r>(
     let lock = Lock::take(&lock_path, "fetch", patience())?;
     let mut incoming = IncomingRefs {
         refs: Vec::new(),
+        unsound: Vec::new(),
         repository,
         _lock: lock,
     };
     // Left by a killed fetch.
     delete_incoming(repository)?;
 
-    let mut command = transport(silent_git(repository.workdir())?, repository);
-    command.args(FETCH);
-    // Recorded data must be readable offline, even in a partial clone. A filter that leaves nothing
-    // out tells git that the server has objects that are missing here: without one, its check fails.
-    command.arg(match is_promised_by(repository, remote) {
-        true => "--filter=blob:limit=8192g",
-        false => "--no-filter",
-    });
-    command.arg(progress.flag());
-    command.args(["--", remote.as_str()]);
     // The git of a killed fetch can still be running, for another remote. So each process has its
     // own namespace.
     let namespace = format!("{INCOMING_PREFIX}{}/", std::process::id());
-    let requested = requested.iter();
-    command.args(requested.flat_map(|request| fetch_refspecs(request, &namespace)));
-    run(command, remote, progress, Some(MAX_FETCH_MEMORY))?;
+    let fetch = |refspecs: Vec<String>| -> anyhow::Result<()> {
+        let mut command = transport(silent_git(repository.workdir())?, repository);
+        command.args(FETCH);
+        // Recorded data must be readable offline, even in a partial clone. A filter that leaves
+        // nothing out tells git that the server has objects that are missing here: without one, its
+        // check fails.
+        command.arg(match is_promised_by(repository, remote) {
+            true => "--filter=blob:limit=8192g",
+            false => "--no-filter",
+        });
+        command.arg(progress.flag());
+        command.args(["--", remote.as_str()]).args(refspecs);
+        run(command, remote, progress, Some(MAX_FETCH_MEMORY)).map(drop)
+    };
+
+    let all = requested.iter();
+    let all = all.flat_map(|request| fetch_refspecs(request, &namespace));
+    if let Err(error) = fetch(all.collect()) {
+        let listed = match is_unsound(&error) {
+            true => list_requested(repository, remote, requested)?,
+            false => Vec::new(),
+        };
+        if listed.len() < 2 {
+            return Err(error);
+        }
+        incoming.unsound = fetch_sound(listed, &|part| {
+            let to = |name: &str| name.replacen("refs/teddy/", &namespace, 1);
+            let names = part.iter().map(|reference| reference.name.as_str());
+            fetch(names.map(|name| format!("+{name}:{}", to(name))).collect())
+        })?;
+    }
 
     let received = refs::list(repository, &namespace)?.into_iter();
     let renamed = received.map(|reference| Reference {
@@ -101,6 +129,59 @@ pub fn receive_refs<'r>(
     });
     incoming.refs = renamed.collect();
     Ok(incoming)
+}
+
+fn is_unsound(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<RemoteError>();
+    error.is_some_and(|error| error.trouble == RemoteTrouble::Unsound)
+}
+
+/// Only names that can be in a refspec.
+fn list_requested(
+    repository: &Repository,
+    remote: &RemoteName,
+    requested: &[WantedRef<'_>],
+) -> anyhow::Result<Vec<Reference>> {
+    let prefixes: Vec<&str> = requested
+        .iter()
+        .map(|request| match request {
+            WantedRef::Prefix(name) | WantedRef::One(name) => *name,
+        })
+        .collect();
+    let mut listed = super::list(repository, remote, &prefixes)?;
+    listed.retain(|reference| {
+        let name = reference.name.as_str();
+        let is_requested = requested.iter().any(|request| match request {
+            WantedRef::Prefix(prefix) => name.starts_with(prefix),
+            WantedRef::One(one) => name == *one,
+        });
+        is_requested && gix::validate::reference::name(name.into()).is_ok()
+    });
+    Ok(listed)
+}
+
+/// Calls `fetch` for parts of the refs, and halves a part that is refused. Returns the refs that are
+/// refused on their own, with the reason.
+fn fetch_sound(
+    refs: Vec<Reference>,
+    fetch: &dyn Fn(&[Reference]) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<(Reference, String)>> {
+    let mut parts: Vec<&[Reference]> = refs.chunks(MAX_REFSPECS).collect();
+    let mut unsound = Vec::new();
+    while let Some(part) = parts.pop() {
+        match (fetch(part), part) {
+            (Ok(()), _) => {}
+            (Err(error), [one]) if is_unsound(&error) && unsound.len() < MAX_UNSOUND => {
+                unsound.push((one.clone(), error.to_string()));
+            }
+            (Err(error), [_, _, ..]) if is_unsound(&error) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([first, second]);
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+    Ok(unsound)
 }
 
 /// Returns whether a partial clone takes what it lacks from a remote. git then remembers no filter.

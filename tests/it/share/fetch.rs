@@ -824,6 +824,66 @@ fn blame_finds_a_landed_turn_in_a_session_of_a_remote() {
     ");
 }
 
+/// Bug: the whole fetch failed, and named no session.
+#[test]
+fn a_session_with_an_object_that_git_refuses_is_left_out_and_the_others_come() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    copies(&ada, 3);
+    push_forged(&ada, &["bad", "s00001"]);
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    new        origin/add-auth  2 turns  Two
+    new        origin/s00000  2 turns  Two
+    new        origin/s00002  2 turns  Two
+    --- stderr
+    warning: `refs/teddy/sessions/bad` of `origin` was not taken: git refuses it: remote `origin`: object [id]: hasDotgit: contains '.git'; fsck error in packed object; index-pack failed
+    warning: `refs/teddy/sessions/s00001` of `origin` was not taken: git refuses it: remote `origin`: object [id]: hasDotgit: contains '.git'; fsck error in packed object; index-pack failed
+    error: 2 sessions of `origin` could not be taken
+    hint: its author can check it with `teddy verify`
+    exit code 1
+    ");
+    let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
+    insta::assert_snapshot!(refs, @"
+    refs/teddy/remotes/origin/add-auth
+    refs/teddy/remotes/origin/s00000
+    refs/teddy/remotes/origin/s00002
+    ");
+    insta::assert_snapshot!(ben.printed(&["fetch", "origin", "bad"]), @"
+    --- stderr
+    error: remote `origin`: object [id]: hasDotgit: contains '.git'; fsck error in packed object; index-pack failed
+    hint: what the remote sent is damaged or not what it says; nothing of it is used
+    exit code 1
+    ");
+}
+
+/// A session that cannot be taken is not gone.
+#[test]
+fn pruning_keeps_a_session_whose_new_turns_git_refuses() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    copies(&ada, 1);
+    ben.done(&["fetch"]);
+    push_forged(&ada, &["s00000"]);
+    let refs = || ben.git(&["for-each-ref", "refs/teddy"]);
+    let before = refs();
+    ben.teddy(&["fetch", "--prune"])
+        .check(1, &["1 session of `origin` could not be taken"]);
+    assert_eq!(refs(), before);
+}
+
+/// Pushes a commit with a file that git refuses, as the tip of these sessions.
+fn push_forged(ada: &TestRepo, names: &[&str]) {
+    let blob = ada.git(&["rev-parse", "teddy/sessions/add-auth:plan.md"]);
+    let mut mktree = ada.command("git");
+    mktree.arg("mktree");
+    let tree = ada.reads(mktree, format!("100644 blob {blob}\t.git\n"));
+    let forged = ada.git(&["commit-tree", tree.stdout.trim(), "-m", "x"]);
+    for name in names {
+        let to = format!("+{forged}:refs/teddy/sessions/{name}");
+        ada.git(&["push", "-q", "origin", &to]);
+    }
+}
+
 /// Gives the remote a number of refs that all point at one session.
 fn copies(ada: &TestRepo, number: usize) {
     let tip = ada.git(&["rev-parse", "teddy/sessions/add-auth"]);
