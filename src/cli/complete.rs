@@ -47,10 +47,13 @@ type OpenProject = fn(Vec<OsString>) -> Option<Project>;
 /// How to open the project. Set at startup to avoid an import cycle: the global options use the
 /// completers of this module.
 static OPEN: OnceLock<OpenProject> = OnceLock::new();
+/// Whether bash asks. Set at startup, because clap removes the variable.
+static IS_BASH: OnceLock<bool> = OnceLock::new();
 
 /// Answers a completion request and exits, if this process was started by a completion script.
 pub(super) fn answer(open: OpenProject) {
     let _ = OPEN.set(open);
+    let _ = IS_BASH.set(env::var(VARIABLE).is_some_and(|shell| shell == "bash"));
     clap_complete::CompleteEnv::with_factory(parser)
         .shells(SHELLS)
         .var(VARIABLE)
@@ -120,6 +123,10 @@ fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
         .into_iter()
         .skip_while(|word| word != "--")
         .skip(1)
+        .map(|word| match word.to_str() {
+            Some(text) if IS_BASH.get() == Some(&true) => unquoted(text).into(),
+            _ => word,
+        })
         .collect();
     let last = line.len().saturating_sub(1);
     let at = env::var(INDEX)
@@ -127,6 +134,21 @@ fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
         .unwrap_or(last);
 
     (line, at)
+}
+
+/// bash passes words as they are typed: with escapes, and with a quote that is still open.
+fn unquoted(word: &str) -> String {
+    let (mut plain, mut quote) = (String::new(), None);
+    let mut rest = word.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' if quote != Some('\'') => plain.extend(rest.next()),
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            _ => plain.push(c),
+        }
+    }
+    plain
 }
 
 fn project() -> Option<Project> {
@@ -185,11 +207,13 @@ impl EnvCompleter for Quoting {
         dir: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let (_, at) = typed(env::args());
-        let offers = engine::complete(command, args, at, dir)?;
+        let (line, at) = typed(env::args());
+        let current = args.get(at).and_then(|word| word.to_str());
+        let current = current.unwrap_or_default().to_owned();
+        let offers = engine::complete(command, line, at, dir)?;
         let values: Vec<String> = offers
             .iter()
-            .filter_map(|offer| quoted(offer.get_value().to_str()?, self.escape))
+            .filter_map(|offer| quoted(offer.get_value().to_str()?, &current, self.escape))
             .collect();
 
         write!(
@@ -200,15 +224,26 @@ impl EnvCompleter for Quoting {
     }
 }
 
-/// Quotes a word for a shell; `None` for a word with control characters.
-fn quoted(word: &str, escape: char) -> Option<String> {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+/// Quotes a word for a shell as far as `current`, the typed part, does not; `None` for a word with
+/// control characters, or with one that a quote does not hold.
+fn quoted(word: &str, current: &str, escape: char) -> Option<String> {
     // A user would not type such a word.
-    (sanitize_line(word) == word).then(|| {
-        word.chars()
-            .flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c]))
-            .collect()
-    })
+    if sanitize_line(word) != word {
+        return None;
+    }
+    if current.starts_with(['\'', '"']) {
+        return (!word.contains(['\'', '"', '$', '`', '\\', '!'])).then(|| word.to_owned());
+    }
+
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    // The shell expands it.
+    let home = match current.starts_with('~') && word.starts_with('~') {
+        true => "~",
+        false => "",
+    };
+    let rest = word[home.len()..].chars();
+    let escaped = rest.flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c]));
+    Some(format!("{home}{}", escaped.collect::<String>()))
 }
 
 /// Completes with the project's candidates that start with the current word.

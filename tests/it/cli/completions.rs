@@ -249,6 +249,26 @@ fn names_run_nothing_when_a_shell_puts_them_in_as_they_are() {
     assert_eq!(out.stdout, "`$`(touch` ran`)", "{out}");
 }
 
+/// Bug: nothing was offered for such a word, and `~` was escaped.
+#[test]
+fn a_word_with_escapes_or_an_open_quote_goes_on() {
+    let Some(repo) = project() else { return };
+    repo.write("my dir/a file.txt", "");
+    repo.write("my dir/it's.rs", "");
+    let offered = |typed: &str| offered(&repo, &["teddy", "execute", typed]);
+    assert_eq!(offered("my"), ["my\\ dir/"]);
+    assert_eq!(
+        offered("my\\ dir/"),
+        ["my\\ dir/a\\ file.txt", "my\\ dir/it\\'s.rs"]
+    );
+    assert_eq!(offered("my\\ dir/a"), ["my\\ dir/a\\ file.txt"]);
+    assert_eq!(offered("\"my d"), ["my dir/"]);
+    assert_eq!(offered("\"my dir/"), ["my dir/a file.txt"]);
+
+    std::fs::create_dir(repo.beside("home/proj of mine")).unwrap();
+    assert_eq!(offered("~/pr"), ["~/proj\\ of\\ mine/"]);
+}
+
 #[test]
 fn what_is_offered_cannot_steer_the_terminal() {
     let Some(repo) = project() else { return };
