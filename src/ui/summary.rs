@@ -116,7 +116,7 @@ impl<'a> Summary<'a> {
         ];
         sections.extend(self.actions());
         sections.retain(|section| !section.is_empty());
-        let head = head(self.proposal);
+        let head = wrap_all(head(self.proposal), area.width);
         let keys = self.more_keys(area.width);
         let fixed = head.len() + RULES + keys.len() + prompt_rows(area.width);
         let remaining = area.height.saturating_sub(

@@ -60,9 +60,7 @@ fn a_summary_wraps_on_a_narrow_screen() {
         +    pass
       pyproject.toml  +1
         @@ -1,2 +1,3 @@
-         [tool]
-         name = "x"
-        +version = "2"
+        … 3 more lines: d
      memos.yaml:
       [+] ADD:    All new components must
       ↪ have a core.py file. # Establish a
@@ -152,6 +150,17 @@ fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
         text.contains("$ poetry lock") && text.contains("CREATE: 41 files"),
         "{text}"
     );
+}
+
+/// Bug: the first rows of the title were scrolled away.
+#[test]
+fn a_long_title_is_on_the_screen_too() {
+    let mut sample = sample::many(40);
+    sample.plan.title = "Long words ".repeat(20);
+    for (width, height) in [(80, 24), (80, 30)] {
+        let text = render(&sample, width, height);
+        assert!(text.lines().count() < height, "{text}");
+    }
 }
 
 #[test]
