@@ -306,9 +306,9 @@ pub struct ChangeEntry {
     /// The session's turn that performed the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
-    /// The session's newest turn when the implementation was reviewed or approved.
+    /// Of the session, at a review, approval or archive of the implementation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reviewed: Option<u64>,
+    pub newest_turn: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<StepUsage>,
     #[serde(flatten)]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::OpenChange;
+use super::reopen::newest_turn;
 use super::work::create_work_session;
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangePhase, ChangeStep};
@@ -223,6 +224,7 @@ fn record_archived(open: &mut OpenChange<'_>, summary: &[String]) -> anyhow::Res
     let title = format!("Archive: {about}");
     let entry = ChangeEntry {
         about: Some(about),
+        newest_turn: newest_turn(open.project, &open.change)?,
         ..ChangeEntry::default()
     };
     open.save_locked(ChangeStep::Archive, entry, &title, summary)

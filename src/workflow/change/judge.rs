@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::ask::{Role, RoleQuestion};
+use super::reopen::newest_turn;
 use super::{OpenChange, now};
 use crate::change::document;
 use crate::change::id::ChangeId;
@@ -87,7 +88,11 @@ fn judge(
     question: RoleQuestion<'_>,
 ) -> anyhow::Result<Judgement> {
     let role = question.role;
-    let reviewed = newest_turn(open, step)?;
+    let is_challenge = step == ChangeStep::Challenge;
+    let newest_turn = match is_challenge {
+        true => None,
+        false => newest_turn(open.project, &open.change)?,
+    };
     let ((body, verdict), usage) = open.ask(question, &parse_review)?;
     let review = ChangeReview {
         line: 0,
@@ -99,7 +104,6 @@ fn judge(
         closed: true,
     };
     let issues = review.issues();
-    let is_challenge = step == ChangeStep::Challenge;
     let path = if is_challenge {
         proposal::FILE
     } else {
@@ -121,7 +125,7 @@ fn judge(
     let entry = ChangeEntry {
         verdict: Some(verdict),
         issues: Some(issues.into()),
-        reviewed,
+        newest_turn,
         usage: Some(usage),
         ..ChangeEntry::default()
     };
@@ -136,15 +140,6 @@ fn judge(
         issues,
         only_minor_issues: issues.only_minor(),
     })
-}
-
-/// Of the work, if the step judges it.
-fn newest_turn(open: &OpenChange<'_>, judged: ChangeStep) -> anyhow::Result<Option<u64>> {
-    let (store, session) = (open.project.store(), open.change.id.session());
-    if judged != ChangeStep::Review || !store.has(&session)? {
-        return Ok(None);
-    }
-    Ok(Some(store.tip(&session)?.number()))
 }
 
 /// The kind of the judgement and its result.
@@ -180,13 +175,12 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
     }
 
     open.require_usable()?;
-    let (about, judged) = if open.change.state.phase == ChangePhase::Implementing {
+    let (about, newest_turn) = if open.change.state.phase == ChangePhase::Implementing {
         open.require_done()?;
-        ("review", ChangeStep::Review)
+        ("review", newest_turn(open.project, &open.change)?)
     } else {
-        ("challenge", ChangeStep::Challenge)
+        ("challenge", None)
     };
-    let reviewed = newest_turn(open, judged)?;
 
     let Change {
         documents, state, ..
@@ -200,7 +194,7 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
     let entry = ChangeEntry {
         about: Some(about.to_owned()),
         reason: Some(reason),
-        reviewed,
+        newest_turn,
         ..ChangeEntry::default()
     };
     open.save(ChangeStep::Approve, entry, &title, &lines)

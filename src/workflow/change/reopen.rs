@@ -29,37 +29,39 @@ pub(super) fn reopen_undone(project: &Project, change: &mut Change) -> anyhow::R
 
     let stacks = Stacks::new(&project.repository);
     let now = TurnsInEffect::after(&stacks, &turns)?;
-    let is_undone = |number: u64| {
-        let turn = turns.iter().find(|turn| turn.number() == number);
-        turn.map_or(Ok(false), |turn| now.has(turn).map(|has| !has))
-    };
-
-    let mut undone = undone_work(project, change, &is_undone)?;
-    if change.state.phase == ChangePhase::Archived {
-        let mut newest_first = turns.iter();
-        let archive = newest_first.find(|turn| turn.archives_change(&project.repository));
-        if let Some(archive) = archive
-            && !now.has(archive)?
-        {
-            change.state.phase = ChangePhase::Complete;
-            undone.push(archive.number());
-        }
-    }
-    if change.state.phase == ChangePhase::Complete
-        && let Some(reviewed) = approved_up_to(project, change)
-    {
-        let at_review = turns.partition_point(|turn| turn.number() > reviewed);
-        let reviewed = &turns[at_review..];
-        let then = TurnsInEffect::after(&stacks, reviewed)?;
-        let own = reviewed.iter().filter(|turn| turn.meta.restored.is_none());
-        let before = undone.len();
-        for turn in own {
+    // Of those turns that were in effect after the turn `newest`.
+    let lost = |newest: u64, of: &dyn Fn(&Turn) -> bool| -> anyhow::Result<Vec<u64>> {
+        let covered = &turns[turns.partition_point(|turn| turn.number() > newest)..];
+        let then = TurnsInEffect::after(&stacks, covered)?;
+        let mut lost = Vec::new();
+        for turn in covered.iter().filter(|turn| of(turn)) {
             if then.has(turn)? && !now.has(turn)? {
-                undone.push(turn.number());
+                lost.push(turn.number());
             }
         }
-        if undone.len() > before {
-            change.state.phase = ChangePhase::Implementing;
+        Ok(lost)
+    };
+    // A turn whose conflict was settled for the user's side was never in effect.
+    let is_undone = |number: u64| {
+        let lost = lost(number, &|turn| turn.number() == number)?;
+        Ok(now.undone.has(number) || !lost.is_empty())
+    };
+    let is_archive = |turn: &Turn| turn.archives_change(&project.repository);
+    let is_work = |turn: &Turn| turn.meta.restored.is_none() && !is_archive(turn);
+
+    let mut undone = undone_work(project, change, &is_undone)?;
+    let steps: [(ChangePhase, ChangePhase, &dyn Fn(&Turn) -> bool); 2] = [
+        (ChangePhase::Archived, ChangePhase::Complete, &is_archive),
+        (ChangePhase::Complete, ChangePhase::Implementing, &is_work),
+    ];
+    for (from, to, of) in steps {
+        let newest = newest_turn_at(project, change).filter(|_| change.state.phase == from);
+        if let Some(newest) = newest {
+            let lost = lost(newest, of)?;
+            if !lost.is_empty() {
+                change.state.phase = to;
+            }
+            undone.extend(lost);
         }
     }
 
@@ -69,10 +71,18 @@ pub(super) fn reopen_undone(project: &Project, change: &mut Change) -> anyhow::R
     Ok(())
 }
 
-/// The newest turn that the last approval covers.
-fn approved_up_to(project: &Project, change: &Change) -> Option<u64> {
-    let completed = noted(project, change).filter(|entry| entry.phase == ChangePhase::Complete);
-    completed.last()?.reviewed
+/// The session's newest turn when the change last reached its phase.
+fn newest_turn_at(project: &Project, change: &Change) -> Option<u64> {
+    let reached = noted(project, change).filter(|entry| entry.phase == change.state.phase);
+    reached.last()?.newest_turn
+}
+
+pub(super) fn newest_turn(project: &Project, change: &Change) -> anyhow::Result<Option<u64>> {
+    let (store, session) = (project.store(), change.id.session());
+    if !store.has(&session)? {
+        return Ok(None);
+    }
+    Ok(Some(store.tip(&session)?.number()))
 }
 
 /// Removes the ticks of tasks that are undone. Returns their turns, and that of the fix that no
@@ -91,7 +101,7 @@ fn undone_work(
             Some(turn) if entry.step == ChangeStep::Fix.word() => {
                 newest.insert(None, turn);
             }
-            _ if entry.reviewed.is_some() => {
+            _ if entry.newest_turn.is_some() => {
                 newest.remove(&None);
             }
             _ => {}

@@ -1408,6 +1408,15 @@ fn an_archive_that_was_undone_can_be_repeated() {
     exit code 1
     ");
 
+    // One that finds its specs in place has no turn that could be undone.
+    let archived = repo.read("specs/greeting.md");
+    session().undo(1).done();
+    assert!(asks_to_repeat());
+    repo.write("specs/greeting.md", archived);
+    repo.workflow().archive("two", OnOverlap::Stop).done();
+    assert_eq!(phase(&repo, "two"), "archived");
+    assert!(!asks_to_repeat());
+
     // The change is read without the turns of its session.
     repo.git(&["update-ref", "refs/teddy/sessions/change/two", "HEAD"]);
     assert!(!asks_to_repeat());
@@ -2103,6 +2112,11 @@ fn c10_a_task_is_not_done_until_a_conflict_with_its_result_is_settled() {
             "{side}"
         );
         assert_eq!(repo.read("a.txt"), content, "{side}");
+        let status = repo.json(&["change", "status", ID], 0);
+        assert_eq!(
+            (&status["done"], &status["undone"]),
+            (&2.into(), &serde_json::json!([]))
+        );
         let changed = repo.done(&["change", "diff", ID]);
         assert_eq!(changed.contains("a.txt"), side == "--theirs", "{changed}");
     }
