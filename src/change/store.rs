@@ -72,13 +72,15 @@ impl Change {
         }
     }
 
-    /// The last review rejects the implementation, and nothing was done for it since.
+    /// The last review rejects the implementation, and nothing was done or undone since.
     pub fn is_rejected_by_review(&self) -> bool {
+        let (done, tasks) = self.documents.progress();
         let Some((review, entry)) = self.last(ChangeStep::Review) else {
             return false;
         };
         let is_since = |step| self.last(step).is_some_and(|(at, _)| at > review);
         self.state.phase == ChangePhase::Implementing
+            && done == tasks
             && entry.verdict == Some(ReviewVerdict::Rejected)
             && !is_since(ChangeStep::Task)
             && !is_since(ChangeStep::Fix)

@@ -522,9 +522,9 @@ impl FittedRestore<'_> {
 
         // A path that keeps the user's side is one on which the stacks differ.
         let is_same_stack = stacks.last()?.is_some() && self.end() == restore.current;
-        let is_of_paths = !restore.options.paths.is_empty();
-        let repository = &project.repository;
-        if !is_same_stack && !(is_of_paths && !restore.plan.changes_parts(repository)?) {
+        let is_whole = restore.options.paths.is_empty();
+        let differs = || anyhow::Ok(is_whole || restore.plan.changes_parts(&project.repository)?);
+        if !is_same_stack && differs()? {
             return Ok(false);
         }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use uuid::Uuid;
+
 use crate::change::phase::{ChangePhase, ChangeStep};
 use crate::change::state::ChangeEntry;
 use crate::change::store::Change;
 use crate::change::tasks;
 use crate::host::clock;
 use crate::project::Project;
+use crate::session::publication::Delta;
 use crate::session::turn::Turn;
 use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
 use crate::workspace::stack::{Stacks, is_patch};
@@ -41,30 +44,46 @@ pub(super) fn reopen_undone(project: &Project, change: &mut Change) -> anyhow::R
         }
         Ok(lost)
     };
-    // A turn whose conflict was settled for the user's side was never in effect.
-    let is_undone = |number: u64| {
+    let mut undone = Vec::new();
+    if change.state.phase == ChangePhase::Archived {
+        let newest = newest_turn_at(project, change).unwrap_or_default();
+        undone = lost(newest, &|turn| turn.archives_change(&project.repository))?;
+        if undone.is_empty() {
+            return Ok(());
+        }
+        change.state.phase = ChangePhase::Complete;
+    }
+    if change.state.phase == ChangePhase::Complete {
+        let newest = newest_turn_at(project, change).unwrap_or_default();
+        let is_work = |turn: &Turn| turn.meta.restored.is_none();
+        let work = lost(newest, &is_work)?;
+        if !work.is_empty() {
+            change.state.phase = ChangePhase::Implementing;
+        }
+        undone.extend(work);
+    }
+
+    let is_undone = |turn: &Turn| -> anyhow::Result<bool> {
+        if now.has(turn)? {
+            return Ok(false);
+        }
+        // A turn whose conflict was settled for the user's side was never in effect.
+        let number = turn.number();
         let lost = lost(number, &|turn| turn.number() == number)?;
         Ok(now.undone.has(number) || !lost.is_empty())
     };
-    let is_archive = |turn: &Turn| turn.archives_change(&project.repository);
-    let is_work = |turn: &Turn| turn.meta.restored.is_none() && !is_archive(turn);
-
-    let mut undone = undone_work(project, change, &is_undone)?;
-    let steps: [(ChangePhase, ChangePhase, &dyn Fn(&Turn) -> bool); 2] = [
-        (ChangePhase::Archived, ChangePhase::Complete, &is_archive),
-        (ChangePhase::Complete, ChangePhase::Implementing, &is_work),
-    ];
-    for (from, to, of) in steps {
-        let newest = newest_turn_at(project, change).filter(|_| change.state.phase == from);
-        if let Some(newest) = newest {
-            let lost = lost(newest, of)?;
-            if !lost.is_empty() {
-                change.state.phase = to;
+    let is_open = |attempts: &[u64]| -> anyhow::Result<bool> {
+        let of = |turn: &&Turn| attempts.contains(&turn.number());
+        let mut open = false;
+        for turn in turns.iter().filter(of) {
+            open = is_undone(turn)?;
+            if !open {
+                break;
             }
-            undone.extend(lost);
         }
-    }
-
+        Ok(open)
+    };
+    undone.extend(reopen_work(project, change, &is_open)?);
     undone.sort_unstable();
     undone.dedup();
     change.undone = undone;
@@ -85,41 +104,41 @@ pub(super) fn newest_turn(project: &Project, change: &Change) -> anyhow::Result<
     Ok(Some(store.tip(&session)?.number()))
 }
 
-/// Removes the ticks of tasks that are undone. Returns their turns, and that of the fix that no
-/// review has seen yet.
-fn undone_work(
+/// Removes the ticks of tasks that are open. Returns their turns, and those of fixes that no review
+/// has seen yet.
+fn reopen_work(
     project: &Project,
     change: &mut Change,
-    is_undone: &dyn Fn(u64) -> anyhow::Result<bool>,
+    is_open: &dyn Fn(&[u64]) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<u64>> {
-    let mut newest: BTreeMap<Option<String>, u64> = BTreeMap::new();
+    let mut attempts: BTreeMap<Option<String>, Vec<u64>> = BTreeMap::new();
     for entry in noted(project, change) {
         match entry.turn {
             Some(turn) if entry.step == ChangeStep::Task.word() => {
-                newest.insert(entry.about.clone(), turn);
+                attempts.entry(entry.about.clone()).or_default().push(turn);
             }
             Some(turn) if entry.step == ChangeStep::Fix.word() => {
-                newest.insert(None, turn);
+                attempts.entry(None).or_default().push(turn);
             }
             _ if entry.newest_turn.is_some() => {
-                newest.remove(&None);
+                attempts.remove(&None);
             }
             _ => {}
         }
     }
 
-    let mut undone = BTreeMap::new();
-    for (about, turn) in newest {
-        if is_undone(turn)? {
-            undone.insert(about, turn);
+    let mut open = BTreeMap::new();
+    for (about, turns) in attempts {
+        if is_open(&turns)? {
+            open.insert(about, turns);
         }
     }
     let text = change.documents.text(tasks::FILE);
-    let open = tasks::untick(text, |number| undone.contains_key(&Some(number.to_owned())));
-    if open != text {
-        set_ticks(change, open);
+    let unticked = tasks::untick(text, |number| open.contains_key(&Some(number.to_owned())));
+    if unticked != text {
+        set_ticks(change, unticked);
     }
-    Ok(undone.into_values().collect())
+    Ok(open.into_values().flatten().collect())
 }
 
 /// Entries of the work in this session. Those from before its start name turns of a session that was
@@ -158,6 +177,8 @@ pub(super) fn set_ticks(change: &mut Change, text: String) {
 struct TurnsInEffect<'a> {
     undone: UndoneTurns,
     stack: InEffect<'a>,
+    /// Each with the id of the turn that it picked.
+    picks: Vec<(Uuid, Delta)>,
 }
 
 impl<'a> TurnsInEffect<'a> {
@@ -169,19 +190,30 @@ impl<'a> TurnsInEffect<'a> {
             Some(newest) => stacks.after(newest)?,
             None => Default::default(),
         };
+        let pick = |turn: &Turn| {
+            let (picked, workspace) = (turn.meta.picked.as_ref()?, turn.meta.workspace.as_ref()?);
+            Some((picked.turn_id, workspace.change()))
+        };
         Ok(TurnsInEffect {
             undone,
             stack: InEffect::new(stacks, stack),
+            picks: turns.iter().filter_map(pick).collect(),
         })
     }
 
     fn has(&self, turn: &Turn) -> anyhow::Result<bool> {
-        if self.undone.has(turn.number()) {
-            return Ok(false);
+        let workspace = turn.meta.workspace.as_ref();
+        let Some(workspace) = workspace.filter(|_| is_patch(turn)) else {
+            return Ok(!self.undone.has(turn.number()));
+        };
+        if !self.undone.has(turn.number()) && self.stack.has(workspace.change())? {
+            return Ok(true);
         }
-        match &turn.meta.workspace {
-            Some(workspace) if is_patch(turn) => self.stack.has(workspace.change()),
-            _ => Ok(true),
+        for (id, change) in &self.picks {
+            if *id == turn.meta.turn_id && self.stack.has(*change)? {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
 }

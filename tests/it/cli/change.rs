@@ -512,6 +512,28 @@ fn c14_a_fix_that_was_undone_before_the_review_is_due_again() {
     assert_eq!(fixes, expected);
 }
 
+/// Bug: the task was done a second time.
+#[test]
+fn c13_a_task_is_done_if_an_earlier_turn_of_it_is_in_effect_or_was_picked() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &plan("Another two", &[create("two.txt", "two\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, false).done();
+    let done = || repo.json(&["change", "status", ID], 0)["done"].take();
+    let session = || repo.workflow().session("change/greet-by-name");
+    session().undo(1).done();
+    repo.workflow().implement(ID, false).done();
+    session().restore("2").done();
+    assert_eq!(done(), 2);
+    session().restore("1").done();
+    assert_eq!(done(), 1);
+    repo.done(&["-s", "change/greet-by-name", "pick", "2"]);
+    assert_eq!(done(), 2);
+}
+
 /// Bug: the change stayed complete, and its archive said nothing.
 #[test]
 fn c15_what_was_undone_after_its_approval_is_reviewed_again() {
