@@ -5,7 +5,7 @@ pub(super) mod lane;
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
-use super::failure::InvalidArgument;
+use super::failure::{InvalidArgument, Unfinished};
 use super::prompt::message;
 use super::request::RequestFlags;
 use super::{complete, gc, number, run_nested};
@@ -120,6 +120,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     };
     let name = pick(app, &project, &options, &finished, lanes);
     finished.picked = name.as_ref().ok().map(ToString::to_string);
+    if app.global.json
+        && let Err(error) = name
+    {
+        let partial = serde_json::to_value(&finished)?;
+        return Err(Unfinished { partial, error }.into());
+    }
     show(app, &finished)?;
     use_picked(app, project, &finished, &name?)
 }

@@ -709,6 +709,11 @@ fn plans_that_change_the_same_lines_are_not_combined_and_the_place_is_named() {
     for pick in ["0", "1+1", "a+b", "1+2+3", ""] {
         race("one,three", pick).check(2, &["write it as `2`, or as `1+2` for two of them"]);
     }
+    // Bug: the lanes and the error were two values.
+    let args = ["race", "x", "a.txt", "--with", "one,three", "--pick", "1+2"];
+    let both = repo.json(&args, 1);
+    assert_eq!(both["lanes"].as_array().map(Vec::len), Some(2));
+    assert_eq!(both["error"]["exit_code"], 1);
     race("one,three", "2").check(0, &["Next: `teddy execute`"]);
     repo.teddy(&["execute", "-y"]).check(0, &[]);
     assert_eq!(repo.read("a.txt"), "1\nII\nIII\n4\n5\n6\n7\n8\n9\n");
