@@ -67,6 +67,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     Ok(())
 }
 
+const PLAN_WAITS: &str = " (a plan waits: {})";
+
 /// Returns the sessions as a table, fitted to the terminal.
 fn table(rows: &[SessionRow]) -> String {
     let screen = stdout_width();
@@ -80,16 +82,6 @@ fn table(rows: &[SessionRow]) -> String {
             Some(false) => " (without code)",
             _ => "",
         };
-        let activity = row.at_work.as_ref().map(describe_activity);
-        let activity = activity.map_or_else(String::new, |activity| format!(" ({activity})"));
-        let plan = row.plan.as_deref().filter(|_| row.at_work.is_none());
-        let plan = plan.map_or_else(String::new, |title| {
-            format!(
-                " (a plan waits: {})",
-                shortened(&sanitize_line(title), MAX_PLAN_TITLE)
-            )
-        });
-        let kind = format!("{kind}{plan}{activity}");
         let (name, turns) = (
             shortened_within(&row.name, width),
             counted(row.turns, "turn"),
@@ -100,14 +92,28 @@ fn table(rows: &[SessionRow]) -> String {
             None => day(time).to_owned(),
         };
         let start = format!("{mark} {name:width$}  {turns:>10}  {time:10}  ");
+        let rest = screen.map_or(usize::MAX, |screen| screen.saturating_sub(start.width()));
+        let plan = row.plan.as_deref().filter(|_| row.at_work.is_none());
+        let note = match (&row.at_work, plan) {
+            (Some(activity), _) => format!(" ({})", describe_activity(activity)),
+            (None, Some(title)) => {
+                let most = rest.saturating_sub(kind.len() + PLAN_WAITS.len() + MIN_TITLE);
+                match shortened(&sanitize_line(title), most.min(MAX_PLAN_TITLE)) {
+                    _ if most < MIN_TITLE => " (a plan waits)".to_owned(),
+                    title => PLAN_WAITS.replace("{}", &title),
+                }
+            }
+            (None, None) => String::new(),
+        };
+        let kind = format!("{kind}{note}");
         let title = sanitize_line(row.label());
-        let title = match screen.map(|screen| screen.saturating_sub(start.width() + kind.len())) {
-            Some(available) if available < MIN_TITLE => String::new(),
-            Some(available) => shortened(&title, available),
-            None => title.into_owned(),
+        let title = match rest.saturating_sub(kind.width()) {
+            available if available < MIN_TITLE => String::new(),
+            available => shortened(&title, available),
         };
         let row = format!("{start}{title}{kind}");
-        format!("{}\n", row.trim_end())
+        let row = shortened(row.trim_end(), screen.unwrap_or(usize::MAX));
+        format!("{row}\n")
     };
 
     rows.iter().map(line).collect()

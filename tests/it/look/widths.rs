@@ -77,6 +77,9 @@ fn lists_with_long_names_fit_every_width() {
     let long = "a-session-whose-name-says-all-that-was-asked-for-and-more";
     repo.done(&["new", long]);
     repo.run_plan(&plan("Run", &[execute("true")]));
+    repo.done(&["new", "validate-password"]);
+    repo.put(repo.beside("plan.md"), plan(TITLE, &[execute("true")]));
+    repo.done(&["plan", "--from", "../plan.md", "-q"]);
     repo.configure(&format!(
         "model: {long}\nmodels:\n  {long}: {{ kind: command, run: [/bin/true, --with-an-option, '{TITLE}'] }}\n"
     ));
