@@ -108,8 +108,9 @@ pub fn adopt_remote(
     adopt_session(project, &own, user)
 }
 
-/// Moves the user's session to the newest turn of the remote's. Returns `false`, with nothing
-/// changed, if that one does not continue it, came without code, or a draft waits in the user's.
+/// Moves the user's session to the newest turn of the remote's, unless it has that turn. Returns
+/// `false`, with nothing changed, if that one does not continue it, came without code, or a draft
+/// waits in the user's.
 fn fast_forward(
     project: &Project,
     session: &SessionName,
@@ -124,8 +125,11 @@ fn fast_forward(
     let _session_lock = project.lock_session(own, "switch")?;
     let _lock = project.enter("switch", user)?;
     let (old, new) = (store.tip(own)?, store.turn(session, "@")?);
+    if new.number() <= old.number() {
+        return Ok(store.earlier(&old, new.number())?.commit == new.commit);
+    }
     let has_draft = refs::read(repository, &own.draft_reference())?.is_some();
-    if has_draft || new.without_code || new.number() <= old.number() {
+    if has_draft || new.without_code {
         return Ok(false);
     }
     let shared = store.earlier(&new, old.number())?;

@@ -286,11 +286,11 @@ fn a_session_is_taken_over_under_its_own_name() {
     exit code 0
     ");
     assert_eq!(ben.json(&["status"], 0)["session"], "add-auth");
+    // It has all of it.
     insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
     --- stderr
-    error: there is a session `add-auth` already
-    hint: `teddy switch add-auth` continues it; or choose another name
-    exit code 1
+    Session add-auth with 2 turns is now yours and in use.
+    exit code 0
     ");
 }
 
