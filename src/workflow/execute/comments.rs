@@ -95,7 +95,7 @@ pub(super) fn comment(
                 format!(
                     "after this plan there is no file `{path}`, or it is binary or too large to comment on"
                 ),
-                "`teddy diff` shows what the plan does".to_owned(),
+                "`teddy diff draft` shows what the plan does".to_owned(),
             ),
             Some(lines) => (
                 format!("`{path}` has no lines {first} to {last} after this plan"),

@@ -441,7 +441,7 @@ fn cm4_comments_follow_files_in_other_encodings_and_binary_files_have_none() {
     insta::assert_snapshot!(shown, @"
     --- stderr
     error: after this plan there is no file `unmarked.txt`, or it is binary or too large to comment on
-    hint: `teddy diff` shows what the plan does
+    hint: `teddy diff draft` shows what the plan does
     exit code 1
     ");
     let args = [
