@@ -114,6 +114,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     drop(user);
 
     let mut finished = finished?;
+    // With the lanes, the project's session is not the only one any more.
+    project.work_on(&finished.session);
     let Some(lanes) = args.pick else {
         show(app, &finished)?;
         return choose(app, project, &options, &finished);

@@ -67,7 +67,7 @@ pub struct LaneProgram {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedRace {
-    pub session: String,
+    pub session: SessionName,
     /// Turn at which all lanes begin.
     #[serde(skip)]
     pub from: CommitId,
@@ -160,7 +160,7 @@ pub fn race(
     let dollars = project.settings.limits.cost - session_cost;
     let (lanes, stopped) = follow_lanes(program, &orders, parallel(project), dollars, spectator)?;
     let mut finished = FinishedRace {
-        session: session.to_string(),
+        session,
         from: tip.commit,
         lanes,
         verdict: None,
