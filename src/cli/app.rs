@@ -18,7 +18,7 @@ use crate::session::name::SessionName;
 use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::text::shell_word::shell_word;
 use crate::ui::editor::Choices;
-use crate::ui::flag_user::FlagUser;
+use crate::ui::flag_user::{FlagUser, Unapproved};
 use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{self, Paint, StyledLine, Tone, block};
@@ -395,7 +395,7 @@ impl App {
         };
 
         if self.global.json {
-            let partial = with_question(partial, question(&error));
+            let partial = with_review(with_question(partial, question(&error)), &error);
             // If stdout is closed, the message is still on stderr.
             let _ = self.print_json(&diagnosis.to_json(&message, partial));
         }
@@ -439,6 +439,23 @@ fn with_question(partial: Value, question: Option<&str>) -> Value {
         Some(question) if partial.is_null() => serde_json::json!({ "question": question }),
         _ => partial,
     }
+}
+
+/// Adds the plan to the error that it was neither approved nor rejected.
+fn with_review(mut partial: Value, error: &anyhow::Error) -> Value {
+    let Some(Unapproved { review }) = error.downcast_ref() else {
+        return partial;
+    };
+    if partial.is_null() {
+        partial = serde_json::json!({
+            "session": review["session"],
+            "turn": review["turn"],
+            "commit": null,
+            "status": "planned",
+        });
+    }
+    partial["review"] = review.clone();
+    partial
 }
 
 /// Formats a value as JSON, with control characters escaped.

@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::exit::{self, ExitStatus};
-use super::failure::{ANSWER, Unfinished};
+use super::failure::ANSWER;
 use super::plan::{json as plan_json, keep_answer, report_prose, show_answer};
 use super::prompt::message;
 use super::record::warn_of_damage;
@@ -20,7 +20,6 @@ use crate::text::counted;
 use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
-use crate::ui::flag_user::Unapproved;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
@@ -125,8 +124,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let result = loop {
         let given = plan.take();
         let user = user.as_mut();
-        let done = execute_or_plan(&mut project, given.as_deref(), &options, user, &mention)
-            .map_err(unapproved)?;
+        let done = execute_or_plan(&mut project, given.as_deref(), &options, user, &mention)?;
         // The user is there, so the next plan is reviewed at once.
         let Some((recorded, files)) = replaced(&done).filter(|_| is_asked) else {
             break done;
@@ -246,21 +244,6 @@ fn report_answer(app: &App, project: &Project, recorded: &RecordedTurn) -> anyho
         }
         AnswerStatus::Open | AnswerStatus::UserLeft => report_question(app, &question.text, ANSWER),
     }
-}
-
-/// Adds the plan to the error that it was neither approved nor rejected.
-fn unapproved(error: anyhow::Error) -> anyhow::Error {
-    let Some(Unapproved { review }) = error.downcast_ref() else {
-        return error;
-    };
-    let partial = serde_json::json!({
-        "session": review["session"],
-        "turn": review["turn"],
-        "commit": null,
-        "status": "planned",
-        "review": review,
-    });
-    Unfinished { partial, error }.into()
 }
 
 fn result_code(result: &ExecuteResult) -> ExitStatus {

@@ -10,7 +10,7 @@ use crate::workflow::model::agents;
 /// `.teddy/prompts/<name>.xml` overrides a built-in prompt once you trust the repository.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy get-prompt\n  teddy get-prompt architect > .teddy/prompts/architect.xml"
+    after_help = "Examples:\n  teddy get-prompt\n  mkdir -p .teddy/prompts; teddy get-prompt architect > .teddy/prompts/architect.xml"
 )]
 pub(super) struct Args {
     /// The agent

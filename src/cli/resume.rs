@@ -12,7 +12,6 @@ use super::request::RequestFlags;
 use crate::host::interrupt;
 use crate::project::{NoSession, Project};
 use crate::text::counted;
-use crate::ui::flag_user::Unapproved;
 use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 
 /// Continue: run the pending plan, or ask for the next one
@@ -100,10 +99,7 @@ pub(super) fn run_loop(
     drop(user);
     let turns = console.turns;
     let resumed = resumed.map_err(|error| {
-        let mut partial = json(&turns, None);
-        if let Some(Unapproved { review }) = error.downcast_ref() {
-            partial["review"] = review.clone();
-        }
+        let partial = json(&turns, None);
         Unfinished { partial, error }
     })?;
     if app.global.json {
