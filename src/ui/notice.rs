@@ -55,6 +55,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::PlanNotKept(_)
         | Notice::DocumentMistakes(_)
         | Notice::EditedDocuments(_)
+        | Notice::SessionWentOn(_)
         | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
         | Notice::SessionRenamed { .. }
@@ -155,6 +156,10 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
+        Notice::SessionWentOn(typed) => {
+            let typed = sanitize_line(typed);
+            format!("the session went on meanwhile, so your answer was not used: {typed}")
+        }
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
         Notice::MessageKept => "your message is kept for the next turn".to_owned(),
         Notice::PlanComesFirst => {

@@ -161,19 +161,24 @@ fn earlier_names<'a>(message: &'a str, name: &SessionName) -> Option<&'a str> {
     names.strip_suffix(THEN)
 }
 
-/// Goes on with the name that another process gave the session of `tip` meanwhile.
-pub fn follow_rename(project: &mut Project, tip: &Turn, user: &mut dyn User) -> anyhow::Result<()> {
+/// Goes on with the name that another process gave the session of `tip` meanwhile. Returns whether
+/// another process moved its tip.
+pub fn follow_session(
+    project: &mut Project,
+    tip: &Turn,
+    user: &mut dyn User,
+) -> anyhow::Result<bool> {
     let old = &tip.session;
     let is_in_use = project.session().map_or(true, |session| session == *old);
     if !is_in_use {
-        return Ok(());
+        return Ok(false);
     }
 
     let new = current_name(project, tip, user)?;
     if new != *old {
         project.work_on(&new);
     }
-    Ok(())
+    Ok(project.store().tip(&new)?.commit != tip.commit)
 }
 
 /// Returns the name that the session of `tip` has now. Fails if the session is gone, and no log of a

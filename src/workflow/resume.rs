@@ -14,7 +14,7 @@ use crate::workflow::context::message::keep_message;
 use crate::workflow::execute::execute;
 use crate::workflow::execute::options::ExecuteOptions;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
-use crate::workflow::lifecycle::follow_rename;
+use crate::workflow::lifecycle::follow_session;
 use crate::workflow::model::budget::{self, TokenEstimate};
 use crate::workflow::model::pipelines::plan_source;
 use crate::workflow::model::request::read_of_cut_input;
@@ -387,7 +387,11 @@ impl ResumeLoop<'_> {
             Ok(None) => return Ok(NextStep::End(prompt.into_end())),
             Err(error) => return prompt.unanswered(error, self.turns),
         };
-        follow_rename(self.project, tip, user)?;
+        let is_answer = matches!(prompt, LoopPrompt::Answer(_) | LoopPrompt::Reply { .. });
+        if follow_session(self.project, tip, user)? && is_answer && !typed.trim().is_empty() {
+            user.report(Event::Notice(Notice::SessionWentOn(typed)));
+            return Ok(NextStep::Again);
+        }
         if typed.trim().is_empty() {
             return Ok(match prompt {
                 LoopPrompt::Next(EmptyInput::Continue) => NextStep::by_itself(CONTINUE_MESSAGE),
@@ -662,14 +666,9 @@ impl ResumeLoop<'_> {
     }
 
     fn why_stop_unseen(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
-        let is_rejected = matches!(
-            recorded.ending,
-            TurnEnding::Rejected {
-                replanned: None,
-                ..
-            }
-        );
-        if is_rejected && (self.options.yolo || self.options.alone) {
+        let is_rejected = matches!(recorded.ending, TurnEnding::Rejected { .. });
+        let is_final = is_rejected && recorded.replanned().is_none();
+        if is_final && (self.options.yolo || self.options.alone) {
             return Ok(Some(Ended::Rejected));
         }
 

@@ -334,6 +334,8 @@ pub enum Notice {
         old: SessionName,
         new: SessionName,
     },
+    /// By another process, while the user typed this answer. It was not used.
+    SessionWentOn(String),
     /// First line of the message from the draft.
     MessageUsed(String),
     MessageKept,

@@ -484,6 +484,25 @@ fn a_session_that_is_renamed_meanwhile_goes_on_under_its_new_name() {
     "#);
 }
 
+/// Bug: the answer was sent as one to a question that the user had not seen.
+#[test]
+fn an_answer_is_not_sent_if_another_process_adds_a_turn_meanwhile() {
+    let repo = project();
+    repo.reply(&plan("Ask", &[chat("Which port?")]));
+    repo.done(&["plan", "make b"]);
+    repo.teddy(&["execute", "-y"]);
+    repo.write("c.txt", "c\n");
+    let record = ["record", "by hand"];
+    let user = user_during(&repo, &[&record], ScriptedUser::default()).answering(None);
+    let workflow = repo.workflow().session("demo").with(user);
+    insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
+    asked answer to `Which port?`: Some("make b")
+    the session went on meanwhile, so your answer was not used: make b
+    asked answer to `Which port?`: None
+    ended: Question("Which port?")
+    "#);
+}
+
 /// Bug: only the last name was in the log.
 #[test]
 fn a_session_that_is_renamed_twice_meanwhile_goes_on() {
