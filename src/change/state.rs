@@ -306,7 +306,7 @@ pub struct ChangeEntry {
     /// The session's turn that performed the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
-    /// Of the session, at a review, approval or archive of the implementation.
+    /// Of the session, at a step after the implementation began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest_turn: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -30,7 +30,8 @@ use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 use crate::project::Project;
 use crate::text::secret::redact;
-use crate::workflow::user::{Event, Notice, User, telling};
+use crate::workflow::user::{Event, Notice, User, report_drift, telling};
+use crate::workspace::drift::drift;
 use crate::workspace::recover::Depth;
 use crate::workspace::snapshot;
 
@@ -156,6 +157,17 @@ impl<'a> OpenChange<'a> {
                 open,
             }),
         }
+    }
+
+    /// If the user's files are not as the work on the change left them.
+    fn report_drift(&mut self) -> anyhow::Result<()> {
+        let (store, session) = (self.project.store(), self.change.id.session());
+        if store.has(&session)? {
+            let tip = store.tip(&session)?;
+            let drift = drift(&self.project.checkout(), &tip, files_now(self.project)?)?;
+            report_drift(&drift, tip.number(), self.user);
+        }
+        Ok(())
     }
 
     /// Takes the repository lock.

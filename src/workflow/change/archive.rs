@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::OpenChange;
+use super::judge::require_session;
 use super::reopen::newest_turn;
 use super::work::create_work_session;
 use crate::change::id::ChangeId;
@@ -29,7 +30,10 @@ use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
+use crate::workflow::user::{User, report_drift};
 use crate::workspace::complete::SessionMove;
+use crate::workspace::draft_transfer;
+use crate::workspace::drift::drift;
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::RecordedFiles;
@@ -59,6 +63,7 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
     }
 
     open.require_usable()?;
+    require_session(project, &open.change)?;
     create_work_session(project, &open.change, open.user)?;
     let entered = EnteredSession::enter(project, &id.session(), "archive", open.user)?;
     let mut archived = Archived {
@@ -69,7 +74,10 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
         marked: Vec::new(),
         turn: None,
     };
-    merge_specs(&entered, &open.change, on_overlap, &mut archived)?;
+    let waiting = draft_transfer::waiting(&project.checkout(), &entered.tip)?;
+    if merge_specs(&entered, &open.change, on_overlap, open.user, &mut archived)? {
+        entered.carry(waiting, open.user);
+    }
     if archived.conflicts.is_empty() {
         record_archived(open, &archived.done)?;
         archived.phase = open.change.state.phase;
@@ -77,13 +85,14 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
     Ok(archived)
 }
 
-/// As a turn, unless the specs are merged already.
+/// As a turn, unless the specs are merged already. Returns whether there is a turn.
 fn merge_specs(
     entered: &EnteredSession<'_>,
     change: &Change,
     on_overlap: OnOverlap,
+    user: &mut dyn User,
     archived: &mut Archived,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let EnteredSession {
         project,
         tip,
@@ -94,6 +103,8 @@ fn merge_specs(
     let specs = change.documents.specs();
     let forced: Vec<Vec<u8>> = specs.map(|path| path.as_bytes().to_vec()).collect();
     let recorded = transaction.record(&project.checkout(), tip, &forced)?;
+    let drift = drift(&project.checkout(), tip, recorded.tree)?;
+    report_drift(&drift, tip.number(), user);
     let (base, target) = spec_trees(&project.repository, change, recorded.tree)?;
     let merged = merge_trees(&project.repository, base, recorded.tree, target)?;
     let files = FileMove {
@@ -103,12 +114,12 @@ fn merge_specs(
     let met = merged.paths;
     if on_overlap == OnOverlap::Stop && !met.is_empty() {
         archived.conflicts = lossy_paths(&met);
-        return Ok(());
+        return Ok(false);
     }
 
     // Also after a crash between the turn and its step.
     if files.from == files.to {
-        return Ok(());
+        return Ok(false);
     }
 
     let (step, summary) = write_archive_turn(project, &change.id, tip, &recorded, &files, &met)?;
@@ -123,7 +134,7 @@ fn merge_specs(
         archived.conflicts = lossy_paths(&published.conflict_paths());
         archived.turn = Some(tip.number() + 1);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Base and target of the merge: the user's tree with the specs from the start of the change, and

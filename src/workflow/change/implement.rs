@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::OpenChange;
 use super::judge::{require_session, review};
-use super::reopen::set_ticks;
+use super::reopen::{newest_turn, set_ticks};
 use super::work::{Work, WorkStop, Worked, create_work_session, is_fix_due, work};
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangePhase, ChangeStep};
@@ -169,6 +169,7 @@ fn record(
     let entry = ChangeEntry {
         about: Some(work.about),
         turn: Some(turn),
+        newest_turn: newest_turn(open.project, &open.change)?,
         usage,
         ..ChangeEntry::default()
     };

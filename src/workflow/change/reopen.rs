@@ -63,22 +63,24 @@ pub(super) fn reopen_undone(project: &Project, change: &mut Change) -> anyhow::R
         undone.extend(work);
     }
 
-    let is_undone = |turn: &Turn| -> anyhow::Result<bool> {
+    let is_undone = |attempt: &Attempt, turn: &Turn| -> anyhow::Result<bool> {
         if now.has(turn)? {
             return Ok(false);
         }
         // A turn whose conflict was settled for the user's side was never in effect.
-        let number = turn.number();
-        let lost = lost(number, &|turn| turn.number() == number)?;
-        Ok(now.undone.has(number) || !lost.is_empty())
+        let lost = lost(attempt.newest, &|turn| turn.number() == attempt.turn)?;
+        Ok(now.undone.has(attempt.turn) || !lost.is_empty())
     };
-    let is_open = |attempts: &[u64]| -> anyhow::Result<bool> {
-        let of = |turn: &&Turn| attempts.contains(&turn.number());
+    // Without an attempt that is in effect.
+    let is_open = |attempts: &[Attempt]| -> anyhow::Result<bool> {
         let mut open = false;
-        for turn in turns.iter().filter(of) {
-            open = is_undone(turn)?;
-            if !open {
-                break;
+        for attempt in attempts {
+            let turn = turns.iter().find(|turn| turn.number() == attempt.turn);
+            if let Some(turn) = turn {
+                open = is_undone(attempt, turn)?;
+                if !open {
+                    break;
+                }
             }
         }
         Ok(open)
@@ -104,26 +106,35 @@ pub(super) fn newest_turn(project: &Project, change: &Change) -> anyhow::Result<
     Ok(Some(store.tip(&session)?.number()))
 }
 
+/// A turn that did a task or a fix.
+#[derive(Clone, Copy)]
+struct Attempt {
+    turn: u64,
+    /// Of the session, when the work was recorded. A restore can have settled a conflict.
+    newest: u64,
+}
+
 /// Removes the ticks of tasks that are open. Returns their turns, and those of fixes that no review
 /// has seen yet.
 fn reopen_work(
     project: &Project,
     change: &mut Change,
-    is_open: &dyn Fn(&[u64]) -> anyhow::Result<bool>,
+    is_open: &dyn Fn(&[Attempt]) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<u64>> {
-    let mut attempts: BTreeMap<Option<String>, Vec<u64>> = BTreeMap::new();
+    let mut attempts: BTreeMap<Option<String>, Vec<Attempt>> = BTreeMap::new();
     for entry in noted(project, change) {
-        match entry.turn {
-            Some(turn) if entry.step == ChangeStep::Task.word() => {
-                attempts.entry(entry.about.clone()).or_default().push(turn);
-            }
-            Some(turn) if entry.step == ChangeStep::Fix.word() => {
-                attempts.entry(None).or_default().push(turn);
-            }
-            _ if entry.newest_turn.is_some() => {
-                attempts.remove(&None);
-            }
-            _ => {}
+        let attempt = entry.turn.map(|turn| Attempt {
+            turn,
+            newest: entry.newest_turn.unwrap_or(turn),
+        });
+        let is = |step: ChangeStep| entry.step == step.word();
+        if is(ChangeStep::Task) {
+            let about = attempts.entry(entry.about.clone()).or_default();
+            about.extend(attempt);
+        } else if is(ChangeStep::Fix) {
+            attempts.entry(None).or_default().extend(attempt);
+        } else if is(ChangeStep::Review) || is(ChangeStep::Approve) {
+            attempts.remove(&None);
         }
     }
 
@@ -138,7 +149,8 @@ fn reopen_work(
     if unticked != text {
         set_ticks(change, unticked);
     }
-    Ok(open.into_values().flatten().collect())
+    let turns = open.into_values().flatten();
+    Ok(turns.map(|attempt| attempt.turn).collect())
 }
 
 /// Entries of the work in this session. Those from before its start name turns of a session that was

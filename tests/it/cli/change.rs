@@ -1400,6 +1400,52 @@ fn an_archive_with_conflict_markers_says_so_until_they_are_resolved() {
     assert_eq!(marked(), serde_json::json!([]));
 }
 
+/// Bug: the archive said nothing, and dropped the plan.
+#[test]
+fn an_archive_names_work_that_is_not_in_the_files_and_keeps_a_waiting_plan() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+    ]);
+    repo.workflow().new_session("other").done();
+    repo.write("hand.txt", "x\n");
+    repo.workflow().record("By hand").done();
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, false).done();
+    repo.done(&["change", "approve", ID, "--reason", "it is small"]);
+    repo.put(
+        repo.beside("next.md"),
+        plan("Next", &[create("next.txt", "x\n")]),
+    );
+    repo.done(&["-s", "change/greet-by-name", "plan", "--from", "../next.md"]);
+    repo.workflow().session("other").undo(1).done();
+
+    insta::assert_snapshot!(repo.printed(&["change", "archive", ID]), @"
+    greet-by-name archived
+    --- stderr
+    your files do not match turn 2: they lack turn 1 of other, turns 1 and 2 of change/greet-by-name; `teddy restore @` takes them there
+    write specs/greeting.md
+    exit code 0
+    ");
+    let waiting = repo.git(&["show", "refs/teddy/drafts/change/greet-by-name:plan.md"]);
+    assert!(waiting.starts_with("# Next"), "{waiting}");
+}
+
+#[test]
+fn c12_a_change_whose_session_is_gone_is_not_archived() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, false).done();
+    repo.done(&["change", "approve", ID, "--reason", "it is small"]);
+    repo.done(&["gc", "change/greet-by-name", "-y"]);
+    let gone =
+        "session `change/greet-by-name` with the work on `greet-by-name` is not in this repository";
+    repo.teddy(&["change", "archive", ID]).check(1, &[gone]);
+}
+
 #[test]
 fn an_archive_that_was_undone_can_be_repeated() {
     let repo = two_changes();
@@ -2141,6 +2187,11 @@ fn c10_a_task_is_not_done_until_a_conflict_with_its_result_is_settled() {
         );
         let changed = repo.done(&["change", "diff", ID]);
         assert_eq!(changed.contains("a.txt"), side == "--theirs", "{changed}");
+
+        // What was never in the files cannot be undone.
+        repo.done(&["-s", "change/greet-by-name", "restore", "0"]);
+        let done = repo.json(&["change", "status", ID], 0)["done"].take();
+        assert_eq!(done, if side == "--theirs" { 0 } else { 1 });
     }
 }
 
