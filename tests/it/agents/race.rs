@@ -628,6 +628,18 @@ fn shared_file() -> TestRepo {
     repo
 }
 
+/// Bug: the only session was not the only one any more once the lanes were there.
+#[test]
+fn plans_are_combined_in_the_only_session_although_it_is_not_in_use() {
+    let repo = shared_file();
+    repo.commit("numbers");
+    let other = repo.beside("other");
+    repo.git(&["worktree", "add", "-q", other.to_str().unwrap()]);
+    let args = ["race", "x", "a.txt", "--with", "one,two", "--pick", "1+2"];
+    let out = repo.teddy_in(&other, &args);
+    out.check(0, &["Session demo-one-and-two is in use now."]);
+}
+
 #[test]
 fn two_plans_that_change_no_line_in_common_become_one_turn() {
     let repo = shared_file();

@@ -483,6 +483,16 @@ fn c13_a_task_is_open_again_if_its_turn_was_undone() {
 }
 
 #[test]
+fn a_plan_of_a_task_that_needs_an_approval_is_next_to_the_error() {
+    let repo = answering(&[&plan("One", &[create("test.sh", "true\n")])]);
+    put(&repo, ID, "implementing");
+    let out = repo.json(&["change", "impl", ID], 1);
+    assert_eq!(out["error"]["kind"], "Unapproved");
+    assert_eq!(out["review"]["title"], "One");
+    assert_eq!(out["turn"], 1);
+}
+
+#[test]
 fn c14_a_fix_that_was_undone_before_the_review_is_due_again() {
     let repo = answering(&[
         &plan("One", &[create("test.sh", "true\n")]),
