@@ -473,6 +473,8 @@ fn move_below(drawn: &Layout) -> io::Result<()> {
 
 /// Two columns for the cursor, and one left free at the end.
 const CHOICE_MARGIN: usize = 3;
+/// dialoguer panics in a lower window.
+const MIN_CHOICE_HEIGHT: usize = 3;
 
 /// Asks the user to select a row. Returns `None` if they leave with escape or `q`. Ctrl-c is an
 /// error.
@@ -487,23 +489,25 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     terminal::keep_line_ends()?;
     terminal::forget_typed()?;
 
-    // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
-    let width = terminal::terminal_size()
-        .width
-        .saturating_sub(CHOICE_MARGIN);
-    let rows: Vec<String> = rows
-        .iter()
-        .map(|row| StyledLine::plain(row).cut(width).text())
-        .collect();
-    let select = Select::new()
-        .with_prompt(question)
-        .items(&rows)
-        .default(0)
-        // The caller reports the choice.
-        .report(false);
+    // Again after a resize.
     loop {
+        let size = terminal::terminal_size();
+        if size.height < MIN_CHOICE_HEIGHT {
+            let why = "the window is too low for a list";
+            return Err(io::Error::other(why));
+        }
+        // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
+        let width = size.width.saturating_sub(CHOICE_MARGIN);
+        let cut = |row: &String| StyledLine::plain(row).cut(width).text();
+        let rows: Vec<String> = rows.iter().map(cut).collect();
+        let select = Select::new()
+            .with_prompt(question)
+            .items(&rows)
+            .default(0)
+            // The caller reports the choice.
+            .report(false);
         // dialoguer takes any signal for ctrl-c, also that of a resize, and sends SIGINT.
-        let chosen = interrupt::without_handling(|| select.clone().interact_on_opt(&screen));
+        let chosen = interrupt::without_handling(|| select.interact_on_opt(&screen));
         // dialoguer leaves the cursor hidden if it is interrupted.
         screen.show_cursor()?;
         let chosen = match chosen {

@@ -405,3 +405,16 @@ fn a_list_is_drawn_again_when_the_window_is_resized() {
     screen.press("\r");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 }
+
+/// Bug: it was a panic.
+#[test]
+fn a_window_without_rows_for_a_list_is_an_error() {
+    let repo = project();
+    repo.workflow().new_session("first").done();
+    let mut screen = Screen::open(&repo, (80, 10), &["switch"]);
+    screen.wait_for("first: Start session first");
+    screen.settled();
+    screen.resize((80, 2));
+    screen.wait_for("too low for a list");
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+}
