@@ -248,7 +248,7 @@ impl ChangeStore<'_> {
                 // A commit without trailers is the user's own.
                 step: trailer("Teddy-Step").unwrap_or_else(|| "edit".to_owned()),
                 phase: trailer("Teddy-Phase").unwrap_or_default(),
-                verdict: trailer("Teddy-Verdict"),
+                verdict: trailer("Teddy-Verdict").map(|verdict| verdict.to_lowercase()),
                 time: crate::host::clock::of_seconds(commit.seconds),
             });
             at = commit.parents.first().copied();

@@ -158,7 +158,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
         Notice::SessionWentOn(typed) => {
             let typed = sanitize_line(typed);
-            format!("the session went on meanwhile, so your answer was not used: {typed}")
+            format!("another process added a turn meanwhile, so your answer was not used: {typed}")
         }
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
         Notice::MessageKept => "your message is kept for the next turn".to_owned(),

@@ -313,11 +313,14 @@ fn conflict(
         true => "with fewer turns, and an import changes no existing session",
         false => "with other turns",
     };
+    // A name like that of a change is reserved.
+    let other =
+        SessionName::parse(&name.as_str().replace('/', "-")).unwrap_or_else(|_| name.clone());
     error_with_hint(
         format!("there is a session `{name}` already, {difference}"),
         format!(
             "`teddy fetch FILE {name} --as {}` imports it under another name",
-            name.numbered(2)
+            other.numbered(2)
         ),
     )
 }

@@ -497,7 +497,7 @@ fn an_answer_is_not_sent_if_another_process_adds_a_turn_meanwhile() {
     let workflow = repo.workflow().session("demo").with(user);
     insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
     asked answer to `Which port?`: Some("make b")
-    the session went on meanwhile, so your answer was not used: make b
+    another process added a turn meanwhile, so your answer was not used: make b
     asked answer to `Which port?`: None
     ended: Question("Which port?")
     "#);
