@@ -237,7 +237,7 @@ fn quoted(word: &str, current: &str, escape: char) -> Option<String> {
 
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     // The shell expands it.
-    let home = match current.starts_with('~') && word.starts_with('~') {
+    let home = match current.starts_with('~') && word.starts_with("~/") {
         true => "~",
         false => "",
     };

@@ -38,6 +38,7 @@ const MIN_TITLE: usize = 8;
 
 /// In columns.
 const MAX_PLAN_TITLE: usize = 30;
+const PLAN_WAITS: &str = " (a plan waits: {})";
 
 /// Columns of a row besides its name, with a title that can be read.
 const BESIDE_NAME: usize = 28 + 20;
@@ -66,8 +67,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
 
     Ok(())
 }
-
-const PLAN_WAITS: &str = " (a plan waits: {})";
 
 /// Returns the sessions as a table, fitted to the terminal.
 fn table(rows: &[SessionRow]) -> String {

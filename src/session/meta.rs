@@ -484,6 +484,9 @@ pub struct Restored {
     pub turn: u64,
     #[serde(default)]
     pub by: RestoreCommand,
+    /// The only files and directories that were restored. Empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "limited")]
+    pub paths: Vec<String>,
     /// The turns that `redo` would step through, next one last.
     #[serde(
         default,

@@ -53,9 +53,9 @@ pub fn restore_title(turn: &Turn, paths: &[String]) -> String {
     let (number, title) = (turn.number(), &turn.title);
     match paths {
         [] => format!("Restore {number}: {title}"),
-        [path] => format!("Restore {path} to {number}: {title}"),
+        [path] => format!("Restore {} to {number}: {title}", sanitize_line(path)),
         [path, rest @ ..] => {
-            let rest = counted(rest.len(), "other path");
+            let (path, rest) = (sanitize_line(path), counted(rest.len(), "other path"));
             format!("Restore {path} and {rest} to {number}: {title}")
         }
     }

@@ -55,7 +55,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::PlanNotKept(_)
         | Notice::DocumentMistakes(_)
         | Notice::EditedDocuments(_)
-        | Notice::SessionWentOn(_)
+        | Notice::AnswerNotSent(_)
         | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
         | Notice::SessionRenamed { .. }
@@ -156,7 +156,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
-        Notice::SessionWentOn(typed) => {
+        Notice::AnswerNotSent(typed) => {
             let typed = sanitize_line(typed);
             format!("another process added a turn meanwhile, so your answer was not used: {typed}")
         }

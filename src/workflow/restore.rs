@@ -70,6 +70,7 @@ pub fn restore(
         restored: Restored {
             turn: turn.number(),
             by: RestoreCommand::Restore,
+            paths: options.paths.clone(),
             redo: Vec::new(),
             over: Vec::new(),
         },

@@ -389,7 +389,7 @@ impl ResumeLoop<'_> {
         };
         let is_answer = matches!(prompt, LoopPrompt::Answer(_) | LoopPrompt::Reply { .. });
         if follow_session(self.project, tip, user)? && is_answer && !typed.trim().is_empty() {
-            user.report(Event::Notice(Notice::SessionWentOn(typed)));
+            user.report(Event::Notice(Notice::AnswerNotSent(typed)));
             return Ok(NextStep::Again);
         }
         if typed.trim().is_empty() {

@@ -334,8 +334,8 @@ pub enum Notice {
         old: SessionName,
         new: SessionName,
     },
-    /// By another process, while the user typed this answer. It was not used.
-    SessionWentOn(String),
+    /// The answer. Another process added a turn while the user typed it.
+    AnswerNotSent(String),
     /// First line of the message from the draft.
     MessageUsed(String),
     MessageKept,

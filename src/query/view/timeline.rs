@@ -205,7 +205,11 @@ pub fn session_page(project: &Project, session: &SessionName) -> anyhow::Result<
         .filter(|row| row.status == Status::Restored);
     let back = restores.take(MAX_RESTORES).filter_map(|row| {
         let turn = Turn::read(&project.repository, session, row.commit).ok()?;
-        Some((row.number, turn.meta.restored?.turn))
+        let whole = turn
+            .meta
+            .restored
+            .filter(|restored| restored.paths.is_empty());
+        Some((row.number, whole?.turn))
     });
 
     Ok(SessionPage {

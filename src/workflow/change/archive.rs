@@ -30,10 +30,8 @@ use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
-use crate::workflow::user::{User, report_drift};
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
-use crate::workspace::drift::drift;
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::RecordedFiles;
@@ -65,6 +63,7 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
     open.require_usable()?;
     require_session(project, &open.change)?;
     create_work_session(project, &open.change, open.user)?;
+    open.report_drift()?;
     let entered = EnteredSession::enter(project, &id.session(), "archive", open.user)?;
     let mut archived = Archived {
         change: id,
@@ -75,7 +74,7 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
         turn: None,
     };
     let waiting = draft_transfer::waiting(&project.checkout(), &entered.tip)?;
-    if merge_specs(&entered, &open.change, on_overlap, open.user, &mut archived)? {
+    if merge_specs(&entered, &open.change, on_overlap, &mut archived)? {
         entered.carry(waiting, open.user);
     }
     if archived.conflicts.is_empty() {
@@ -90,7 +89,6 @@ fn merge_specs(
     entered: &EnteredSession<'_>,
     change: &Change,
     on_overlap: OnOverlap,
-    user: &mut dyn User,
     archived: &mut Archived,
 ) -> anyhow::Result<bool> {
     let EnteredSession {
@@ -103,8 +101,6 @@ fn merge_specs(
     let specs = change.documents.specs();
     let forced: Vec<Vec<u8>> = specs.map(|path| path.as_bytes().to_vec()).collect();
     let recorded = transaction.record(&project.checkout(), tip, &forced)?;
-    let drift = drift(&project.checkout(), tip, recorded.tree)?;
-    report_drift(&drift, tip.number(), user);
     let (base, target) = spec_trees(&project.repository, change, recorded.tree)?;
     let merged = merge_trees(&project.repository, base, recorded.tree, target)?;
     let files = FileMove {

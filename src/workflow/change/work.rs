@@ -297,12 +297,16 @@ fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Resu
         if turn.number() <= noted {
             break;
         }
+        let is_restored = restore
+            .as_ref()
+            .is_some_and(|restore| went_to(restore, &turn));
         // It undid the turns after the one that it went to.
-        let is_restored = match &restore {
-            Some(restore) if !went_to(restore, &turn) => continue,
-            restore => restore.is_some(),
-        };
-        restore = is_whole_restore(&turn).then(|| turn.clone());
+        if !is_restored && restore.as_ref().is_some_and(is_whole_restore) {
+            continue;
+        }
+        if is_restored || turn.meta.restored.is_some() {
+            restore = turn.meta.restored.is_some().then(|| turn.clone());
+        }
         let is_work = turn.meta.status == Status::Executed && is_about(project, &turn, work)?;
         if !is_work || !worked(&project.repository, &turn)? {
             continue;
@@ -317,12 +321,9 @@ fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Resu
     Ok(None)
 }
 
-/// Not only of paths.
 fn is_whole_restore(turn: &Turn) -> bool {
-    turn.meta.restored.as_ref().is_some_and(|restored| {
-        let title = format!("Restore {}: ", restored.turn);
-        restored.by != RestoreCommand::Restore || turn.title.starts_with(&title)
-    })
+    let restored = turn.meta.restored.as_ref();
+    restored.is_some_and(|restored| restored.paths.is_empty())
 }
 
 /// Whether the turn is the one of its session that a restore went to.
@@ -332,7 +333,7 @@ fn went_to(restore: &Turn, turn: &Turn) -> bool {
     };
     // An undo or redo stays in its session.
     let is_own = restored.by != RestoreCommand::Restore
-        || restore.title == commit_subject(&restore_title(turn, &[]));
+        || restore.title == commit_subject(&restore_title(turn, &restored.paths));
     restored.turn == turn.number() && is_own
 }
 

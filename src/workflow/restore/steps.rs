@@ -315,6 +315,7 @@ fn restored(to: &Turn, redo: Vec<u64>, crossed: &[&Turn]) -> Restored {
     Restored {
         turn: to.number(),
         by: RestoreCommand::Undo,
+        paths: Vec::new(),
         redo,
         over: crossed.iter().map(|turn| turn.number()).collect(),
     }

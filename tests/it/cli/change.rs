@@ -2205,6 +2205,27 @@ fn c10_a_task_is_not_done_until_a_conflict_with_its_result_is_settled() {
     }
 }
 
+/// A restore of other paths undoes no turn, and one of the turn's path settles its conflict.
+#[test]
+fn c10_a_restore_of_paths_settles_a_conflict_and_hides_no_turn() {
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    implement_during_a_save(&repo);
+    let session = ["-s", "change/greet-by-name"];
+    repo.done(&[&session[..], &["restore", "1", "a.txt", "--ours"]].concat());
+    repo.write("hand.txt", "x\n");
+    repo.done(&[&session[..], &["record", "by hand"]].concat());
+    repo.workflow().implement(ID, false).done();
+    let expected = [
+        "Do 1.1: Say what is wanted (turn 1)",
+        "Do 2.1: Take a name (turn 4)",
+    ];
+    assert_eq!(steps(&repo, ID)[1..], expected);
+}
+
 #[test]
 fn a_result_that_is_not_in_the_files_is_not_judged() {
     let repo = answering(&[

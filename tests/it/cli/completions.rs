@@ -267,6 +267,8 @@ fn a_word_with_escapes_or_an_open_quote_goes_on() {
 
     std::fs::create_dir(repo.beside("home/proj of mine")).unwrap();
     assert_eq!(offered("~/pr"), ["~/proj\\ of\\ mine/"]);
+    repo.write("~root/x.md", "");
+    assert!(!offered("~").contains(&"~root/".to_owned()));
 }
 
 #[test]

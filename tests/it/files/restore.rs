@@ -355,6 +355,8 @@ fn a_restore_of_paths_keeps_the_context_and_says_in_its_title_what_it_restored()
         .restore_with("0", &paths(&["a.txt", "dir"]))
         .done();
     assert_eq!(context(), before);
+    let meta = repo.git(&["show", "teddy/sessions/demo:meta.yaml"]);
+    assert!(meta.contains("  paths:\n  - a.txt\n  - dir"), "{meta}");
     let title = repo.git(&["log", "-1", "--format=%s", "teddy/sessions/demo"]);
     assert_eq!(
         title,
