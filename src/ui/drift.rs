@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::query::paths::seen_from;
+use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operands, shell_word};
 use crate::text::{counted, first_names};
@@ -99,6 +100,14 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     Some(format!(
         "your files do not match turn {tip}: {difference}; `teddy restore @` takes them there"
     ))
+}
+
+/// What a session did that is not in the files.
+pub fn lacking(session: &SessionName, turns: &[TurnName]) -> String {
+    let turns = list_of(turns);
+    format!(
+        "your files lack {turns}; `teddy --session {session} restore @` restores them to its newest turn"
+    )
 }
 
 /// Lists turns by session, in order within each, as in `turns 1 and 2 of one`.

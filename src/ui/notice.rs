@@ -56,6 +56,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::DocumentMistakes(_)
         | Notice::EditedDocuments(_)
         | Notice::AnswerNotSent(_)
+        | Notice::WorkLacking { .. }
         | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
         | Notice::SessionRenamed { .. }
@@ -156,10 +157,8 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
-        Notice::AnswerNotSent(typed) => {
-            let typed = sanitize_line(typed);
-            format!("another process added a turn meanwhile, so your answer was not used: {typed}")
-        }
+        Notice::WorkLacking { session, turns } => drift::lacking(session, turns),
+        Notice::AnswerNotSent(typed) => answer_not_sent(typed),
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
         Notice::MessageKept => "your message is kept for the next turn".to_owned(),
         Notice::PlanComesFirst => {
@@ -589,6 +588,11 @@ pub fn restore_note(note: &RestoreNote) -> String {
             drift::list_of(turns)
         ),
     }
+}
+
+fn answer_not_sent(typed: &str) -> String {
+    let typed = sanitize_line(typed);
+    format!("another process added a turn meanwhile, so your answer was not used: {typed}")
 }
 
 /// Most turns for which the command that applies them is printed.

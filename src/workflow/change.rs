@@ -30,7 +30,7 @@ use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 use crate::project::Project;
 use crate::text::secret::redact;
-use crate::workflow::user::{Event, Notice, User, report_drift, telling};
+use crate::workflow::user::{Event, Notice, User, telling};
 use crate::workspace::drift::drift;
 use crate::workspace::recover::Depth;
 use crate::workspace::snapshot;
@@ -159,13 +159,18 @@ impl<'a> OpenChange<'a> {
         }
     }
 
-    /// If the user's files are not as the work on the change left them.
-    fn report_drift(&mut self) -> anyhow::Result<()> {
+    /// Reports turns of the work that are not in the user's files.
+    fn report_lacking(&mut self) -> anyhow::Result<()> {
         let (store, session) = (self.project.store(), self.change.id.session());
         if store.has(&session)? {
-            let tip = store.tip(&session)?;
-            let drift = drift(&self.project.checkout(), &tip, files_now(self.project)?)?;
-            report_drift(&drift, tip.number(), self.user);
+            let files = files_now(self.project)?;
+            let drift = drift(&self.project.checkout(), &store.tip(&session)?, files)?;
+            let mut turns = drift.lacking;
+            turns.retain(|turn| turn.session == session.as_str());
+            if !turns.is_empty() {
+                let notice = Notice::WorkLacking { session, turns };
+                self.user.report(Event::Notice(notice));
+            }
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
-use crate::workspace::drift::Drift;
+use crate::workspace::drift::{Drift, TurnName};
 use crate::workspace::notice::FilesNotice;
 
 #[derive(Debug, thiserror::Error)]
@@ -333,6 +333,11 @@ pub enum Notice {
     SessionRenamed {
         old: SessionName,
         new: SessionName,
+    },
+    /// Turns of a change's session are not in the user's files.
+    WorkLacking {
+        session: SessionName,
+        turns: Vec<TurnName>,
     },
     /// The answer. Another process added a turn while the user typed it.
     AnswerNotSent(String),

@@ -63,7 +63,7 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
     open.require_usable()?;
     require_session(project, &open.change)?;
     create_work_session(project, &open.change, open.user)?;
-    open.report_drift()?;
+    open.report_lacking()?;
     let entered = EnteredSession::enter(project, &id.session(), "archive", open.user)?;
     let mut archived = Archived {
         change: id,

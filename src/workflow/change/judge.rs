@@ -58,7 +58,7 @@ pub fn challenge(open: &mut OpenChange<'_>) -> anyhow::Result<Judgement> {
 pub fn review(open: &mut OpenChange<'_>) -> anyhow::Result<Judgement> {
     open.allow(ChangeStep::Review)?;
     open.require_done()?;
-    open.report_drift()?;
+    open.report_lacking()?;
     let id = open.change.id.clone();
     let reviews = review::read(open.change.documents.text(review::FILE));
     let number = u32::try_from(reviews.len() + 1).unwrap_or(u32::MAX);

@@ -1433,7 +1433,7 @@ fn an_archive_names_work_that_is_not_in_the_files_and_keeps_a_waiting_plan() {
     insta::assert_snapshot!(repo.printed(&["change", "archive", ID]), @"
     greet-by-name archived
     --- stderr
-    your files do not match turn 2: they lack turn 1 of other, turns 1 and 2 of change/greet-by-name; `teddy restore @` takes them there
+    your files lack turns 1 and 2 of change/greet-by-name; `teddy --session change/greet-by-name restore @` restores them to its newest turn
     write specs/greeting.md
     exit code 0
     ");
