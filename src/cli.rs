@@ -13,6 +13,7 @@ mod blame;
 mod branch;
 mod browse;
 mod change;
+mod command_line;
 mod compare;
 mod complete;
 mod completions;
@@ -23,27 +24,22 @@ mod difference;
 mod doctor;
 mod execute;
 mod exit;
-mod expand;
 mod export;
 mod failure;
 mod fetch;
 mod find;
 mod gc;
 mod get_prompt;
-mod global;
 mod help;
 mod hooks;
 mod in_use;
 mod init;
-mod kind;
 mod land;
 mod log;
 mod man;
-mod model_setup;
 mod new;
 mod number;
 mod overview;
-mod parse_error;
 mod pick;
 mod plan;
 mod preprocess;
@@ -77,12 +73,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use app::App;
+use app::{App, Global};
+use command_line::{asks_for_json, command_word, expand, explain, printed, with_json_moved};
 use exit::ExitStatus;
-use expand::{command_word, expand, with_json_moved};
-use global::Global;
 use hooks::hook;
-use parse_error::{asks_for_json, explain, print_version, printed};
 use race::lane;
 
 use crate::host::{overlay, supervisor};
@@ -278,7 +272,7 @@ fn answer_user() -> ExitStatus {
     let (global, command) = match parse(arguments.clone()) {
         Ok(parsed) => parsed,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
-            return print_version(&error, is_json, is_verbose);
+            return version::print(&error, is_json, is_verbose);
         }
         Err(error) => return explain(error, &arguments, is_json),
     };
@@ -346,7 +340,7 @@ fn run_nested(app: &App, args: Vec<String>) -> anyhow::Result<ExitStatus> {
         Ok((_, None)) => Ok(exit::SUCCESS),
         Ok((typed, Some(command))) => command.run(&mut App::new(app.global.merge(typed))),
         Err(error) => {
-            parse_error::explain_at_prompt(&error);
+            command_line::explain_at_prompt(&error);
             Ok(exit::USAGE)
         }
     }

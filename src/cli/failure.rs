@@ -1,4 +1,5 @@
-//! Classifies errors: kind and hint. The kind determines the exit code.
+//! Classifies errors: kind and hint. Programs rely on the kinds, which `docs/cli.md` lists; the kind
+//! determines the exit code.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use serde_json::{Value, json};
 
-use super::kind::FailureKind;
+use super::exit::{self, ExitStatus};
 use crate::change::id::IdError;
 use crate::change::store::ChangeError;
 use crate::config::error::ConfigError;
@@ -75,6 +76,81 @@ const PROGRAMS: &str = "programs are searched in `PATH`; `./<file>` names one in
 
 /// Hint if another process holds the lock.
 const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer";
+
+/// Kind of an error, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(clap::ValueEnum))]
+pub(super) enum FailureKind {
+    Failed,
+    Usage,
+    Interrupted,
+    Busy,
+    Moved,
+    NobodyToAsk,
+    Unapproved,
+    Unanswered,
+    NoRepository,
+    UnfitRepository,
+    ForeignRepository,
+    DamagedRepository,
+    Configuration,
+    NoSession,
+    SessionNotFound,
+    SessionTaken,
+    TurnNotFound,
+    TurnInProgress,
+    NoRemote,
+    RemoteUnreachable,
+    RemoteDenied,
+    RemoteUnsound,
+    NothingToLand,
+    CannotLand,
+    CommitRefused,
+    CannotSign,
+    NotSent,
+    Findings,
+    NoPlan,
+    NotAPlan,
+    ForeignPlan,
+    ProgramNotFound,
+    AgentNotFound,
+    SnapshotTooLarge,
+    SetupFailed,
+    NoModel,
+    ModelSettings,
+    NoKey,
+    KeyRefused,
+    ModelNotFound,
+    RateLimited,
+    NoCredit,
+    RequestRefused,
+    ModelUnavailable,
+    ModelTimeout,
+    AnswerUnusable,
+    ModelCommand,
+    CostLimit,
+    ChangeNotFound,
+    MissingDescription,
+    Rejected,
+    ChangeNotReady,
+    ChangeNotComplete,
+    Invalid,
+    OpenTasks,
+}
+
+impl FailureKind {
+    pub(super) fn code(self) -> ExitStatus {
+        match self {
+            FailureKind::Usage => exit::USAGE,
+            FailureKind::Interrupted => exit::INTERRUPTED,
+            FailureKind::Busy => exit::BUSY,
+            FailureKind::Unanswered => exit::WAITS,
+            FailureKind::NotAPlan => exit::REJECTED,
+            FailureKind::ProgramNotFound => exit::NO_PROGRAM,
+            _ => exit::FAILED,
+        }
+    }
+}
 
 /// Classification of an error.
 #[derive(Debug, PartialEq, Eq)]
@@ -489,5 +565,29 @@ pub(in crate::cli) fn unreadable_rather_than_missing(
     match repository.map(|repository| ensure_readable(&repository, ReadExtent::Start)) {
         Some(Err(unreadable)) => unreadable,
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn promise_c3_the_document_lists_the_kinds_that_the_code_has() {
+        let document = include_str!("../../docs/cli.md");
+        let table = document
+            .split_once("| Kind | Exit code | Meaning |\n|---|---|---|\n")
+            .unwrap()
+            .1;
+        let listed: Vec<&str> = table
+            .lines()
+            .map_while(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(name, _)| name)
+            .collect();
+        let kinds = FailureKind::value_variants().iter();
+        let kinds: Vec<String> = kinds.map(|kind| format!("{kind:?}")).collect();
+        assert_eq!(listed, kinds);
     }
 }

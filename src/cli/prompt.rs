@@ -1,6 +1,5 @@
 //! The prompt of a loop: `/` for commands, `!` for the shell, `@` for files.
 
-mod line;
 pub(super) mod message;
 
 use std::io::Write as _;
@@ -9,8 +8,10 @@ use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
-use line::{COMMANDS, PromptAct, PromptCommand, PromptLine};
-use message::{add_mentioned, add_or_warn, help, is_meant_for_shell};
+use message::{
+    COMMANDS, PromptAct, PromptCommand, PromptLine, add_mentioned, add_or_warn, help,
+    is_meant_for_shell,
+};
 
 use super::app::App;
 use super::execute::{json, show};

@@ -5,6 +5,11 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use super::app;
+use super::command_line::printed;
+use super::exit::ExitStatus;
+use crate::host::output;
+
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 /// Commit of the build; empty if unknown.
 const COMMIT: &str = env!("TEDDY_BUILD_COMMIT");
@@ -21,8 +26,21 @@ pub(super) fn line() -> &'static str {
     LINE.as_str()
 }
 
+/// Prints the version as the command line asks for it. `error` is clap's, with the version line.
+pub(super) fn print(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitStatus {
+    printed(if is_json {
+        app::json_text(&to_json())
+            .map_err(std::io::Error::other)
+            .and_then(output::write_stdout)
+    } else if is_verbose {
+        output::write_stdout(details())
+    } else {
+        error.print()
+    })
+}
+
 /// All build details, one per line.
-pub(super) fn details() -> String {
+fn details() -> String {
     let or_unknown = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
     let features = match features().join(", ") {
         none if none.is_empty() => "none".to_owned(),
@@ -39,7 +57,7 @@ pub(super) fn details() -> String {
 }
 
 /// The same as JSON; unknown values are null.
-pub(super) fn to_json() -> Value {
+fn to_json() -> Value {
     let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "release": RELEASE,
