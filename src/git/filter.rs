@@ -4,7 +4,6 @@
 //! `.gitattributes` and the files that it affects can change in any order.
 
 mod convert;
-mod wide;
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -34,7 +34,6 @@ pub mod batch;
 pub mod id;
 pub mod large;
 pub mod leaves;
-pub(in crate::git) mod memory;
 pub mod read;
 pub(in crate::git) mod tree;
 pub mod writer;

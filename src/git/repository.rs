@@ -11,7 +11,7 @@ use gix::bstr::BString;
 
 use super::command::git_in;
 use super::keep::pack::own::Keeping;
-use super::object::memory::ObjectMemory;
+use super::object::tree::ObjectMemory;
 use super::refs::choose;
 use super::refs::store::RefStore;
 use super::snapshot::loaded::Loaded;

@@ -6,7 +6,6 @@
 //! contain names that are not UTF-8. Errors name the file and keep the kind of the system's error.
 
 mod beneath;
-mod compare;
 mod dirs;
 mod output_dir;
 mod reading;
@@ -26,7 +25,6 @@ use rustix::fs::{Access, AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
 pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
-pub use compare::replace_if;
 pub use dirs::{make_writable, open_up_below, remove_at, remove_at_path, remove_below};
 pub use output_dir::OutputDir;
 pub use reading::{
@@ -35,7 +33,8 @@ pub use reading::{
 };
 pub use write::{
     UnnamedFile, create_file, is_unsupported_call, read_link, remove_empty_above, remove_file,
-    rename_to_free_name, replace_entry, sync_file, write_atomic, write_cache, write_link,
+    rename_to_free_name, replace_entry, replace_if, sync_file, write_atomic, write_cache,
+    write_link,
 };
 
 use super::{env, fault};

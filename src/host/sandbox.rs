@@ -12,8 +12,6 @@ mod files;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod namespaces;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-mod privileges;
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod system_calls;
 
 use std::path::PathBuf;
@@ -214,7 +212,7 @@ pub fn enforce(
     }
 
     // With `CAP_PERFMON` alone, root could read the environment of other processes past Landlock.
-    privileges::reduce();
+    system_calls::drop_capabilities();
     files::enforce(policy, kernel.landlock, isolation)?;
     match kernel.unfiltered {
         None => {

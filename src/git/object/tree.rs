@@ -1,7 +1,8 @@
-//! Trees in their stored form: mode, name, NUL and id of each entry.
+//! Trees in their stored form: mode, name, NUL and id of each entry. Caches for them.
 //!
 //! A turn looks up single paths many times. In a directory of tens of thousands of files, decoding
-//! the tree each time is slow, so large trees are cached and searched in place.
+//! the tree each time is slow, so large trees are cached and searched in place. It also needs the
+//! same differences between trees several times.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -14,6 +15,7 @@ use gix::bstr::ByteSlice as _;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::EntryRef;
 
+use super::id::{TreeChange, TreeId};
 use crate::git::During as _;
 
 /// Smaller trees are read as fast as they are found in the cache.
@@ -260,6 +262,58 @@ fn in_order(a: &[u8], a_is_dir: bool, b: &[u8], b_is_dir: bool) -> Ordering {
     };
     let order = a[..common].cmp(&b[..common]);
     order.then_with(|| next(a, a_is_dir).cmp(&next(b, b_is_dir)))
+}
+
+const PAIRS: usize = 8;
+
+/// Maximum number of changes in a cached difference.
+const MOST_CHANGES: usize = 1000;
+
+/// Maximum length of all paths in a cached difference.
+const MOST_PATH_BYTES: usize = 1 << 20;
+
+#[derive(Default)]
+pub(in crate::git) struct ObjectMemory {
+    compared: RefCell<VecDeque<ComparedTrees>>,
+    pub(in crate::git) trees: LargeTrees,
+}
+
+struct ComparedTrees {
+    trees: [TreeId; 2],
+    changes: Vec<TreeChange>,
+}
+
+impl ObjectMemory {
+    /// Caches a new tree if it is large, because it will be compared soon.
+    pub(in crate::git) fn keep_tree(&self, id: ObjectId, data: Vec<u8>) {
+        if self.trees.keeps(&data) && self.trees.find(id).is_none() {
+            self.trees.keep(StoredTree::new(id, data));
+        }
+    }
+
+    pub(in crate::git) fn changes(&self, trees: [TreeId; 2]) -> Option<Vec<TreeChange>> {
+        let compared = self.compared.borrow();
+        let hit = compared.iter().find(|entry| entry.trees == trees)?;
+        Some(hit.changes.clone())
+    }
+
+    pub(in crate::git) fn keep_changes(&self, trees: [TreeId; 2], changes: &[TreeChange]) {
+        let path_bytes = || {
+            changes
+                .iter()
+                .map(|change| change.path.len())
+                .sum::<usize>()
+        };
+        if changes.len() > MOST_CHANGES || path_bytes() > MOST_PATH_BYTES {
+            return;
+        }
+        let mut compared = self.compared.borrow_mut();
+        compared.truncate(PAIRS - 1);
+        compared.push_front(ComparedTrees {
+            trees,
+            changes: changes.to_vec(),
+        });
+    }
 }
 
 #[cfg(test)]

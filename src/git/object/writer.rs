@@ -17,7 +17,7 @@ use crate::git::keep::pack::permissions::readers_of_packs;
 use crate::git::keep::pack::{Pack, deflated, private_blobs, uncompressed};
 use crate::git::object::id::CommitId;
 use crate::git::object::large::{Hashed, LARGE};
-use crate::git::object::memory::ObjectMemory;
+use crate::git::object::tree::ObjectMemory;
 use crate::git::repository::Repository;
 
 /// Above this number of objects, they are written instead of kept in memory.

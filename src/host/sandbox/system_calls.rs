@@ -12,10 +12,14 @@
 //! what the sandbox forbids. A filter does not see to which address a process connects, so the
 //! supervisor connects for it ([`super::connections`]). Local datagram sockets are denied because
 //! they send without `connect`.
+//!
+//! It also drops the capabilities of root that bypass the sandbox, such as inspecting other processes,
+//! mounting, creating devices, or loading kernel modules.
 
 use std::collections::BTreeMap;
 
 use libc::{c_int, c_long};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, apply_filter,
@@ -414,4 +418,25 @@ fn truncation(denied: &mut Denied) {
 
 fn number(value: c_int) -> u64 {
     u64::from(value.cast_unsigned())
+}
+
+// Like the defaults of container engines: access to files of other owners, and a few harmless
+// ones.
+const RETAINED: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::NET_BIND_SERVICE);
+
+/// Affects programs that this thread executes.
+pub(super) fn drop_capabilities() {
+    for capability in CapabilitySet::all().difference(RETAINED).iter() {
+        // Fails for an ordinary user, who has no capabilities, and for capabilities unknown to the
+        // kernel.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
 }

@@ -129,3 +129,27 @@ fn large_trees_are_kept_as_long_as_there_is_room() {
     assert!(repository.stored_tree_if_present(absent).unwrap().is_none());
     assert!(repository.stored_tree(absent).is_err());
 }
+
+#[test]
+fn the_pairs_of_trees_that_were_compared_last_are_remembered() {
+    let memory = ObjectMemory::default();
+    let tree = |number: u8| TreeId(gix::ObjectId::from_bytes_or_panic(&[number; 20]));
+    let change = |path: usize| TreeChange {
+        path: path.to_string().into_bytes(),
+        old: None,
+        new: None,
+    };
+    for number in 0..=8 {
+        let changes = [change(usize::from(number))];
+        memory.keep_changes([tree(number), tree(100)], &changes);
+    }
+    let many: Vec<_> = (0..=MOST_CHANGES).map(change).collect();
+    memory.keep_changes([tree(9), tree(100)], &many);
+
+    let lookup = |number: u8| memory.changes([tree(number), tree(100)]);
+    assert_eq!(lookup(8), Some(vec![change(8)]));
+    assert_eq!(lookup(1), Some(vec![change(1)]));
+    assert_eq!(lookup(0), None);
+    assert_eq!(lookup(9), None);
+    assert_eq!(memory.changes([tree(100), tree(8)]), None);
+}
