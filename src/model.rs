@@ -5,20 +5,17 @@
 //! terminals; [`model_env::ModelEnv`] is its way to the environment and the user.
 
 pub mod acting;
-
-pub mod command;
 pub mod discovery;
 mod error;
 mod job;
 pub mod known;
-pub mod manual;
+pub mod local;
 pub mod model_env;
 pub mod open;
 pub mod pipeline;
 pub mod price;
 pub mod prompt;
 pub mod remote;
-pub mod replay;
 pub mod settings;
 pub mod token;
 

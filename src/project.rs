@@ -27,7 +27,7 @@ use crate::host::lock::{self, Lock, LockHolder, patience};
 use crate::host::{env, process};
 use crate::model::acting::mcp::McpServer;
 use crate::model::known::usual_keys;
-use crate::model::manual::{Give, Take};
+use crate::model::local::{Give, Take};
 use crate::model::model_env::ModelEnv;
 use crate::project::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::session::draft::Draft;

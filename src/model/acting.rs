@@ -20,8 +20,6 @@ pub mod open;
 pub mod preset;
 
 pub mod transcript;
-pub mod trial;
-mod work_state;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

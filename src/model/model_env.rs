@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::manual::{Give, Take};
+use super::local::{Give, Take};
 
 pub type Variable = dyn Fn(&str) -> Option<String>;
 pub type RecordedAnswers = dyn Fn(&str) -> Option<Vec<String>>;

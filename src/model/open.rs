@@ -1,10 +1,8 @@
 //! Opens a model from its settings. The only module that knows every kind of model.
 
-use super::command::CommandModel;
-use super::manual::Manual;
+use super::local::{CommandModel, Manual, Replay};
 use super::model_env::ModelEnv;
 use super::remote::Remote;
-use super::replay::Replay;
 use super::{Model, ModelError};
 use crate::config::settings::{ModelKind, ModelSettings};
 

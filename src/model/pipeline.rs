@@ -484,8 +484,8 @@ mod tests;
 #[cfg(test)]
 mod run_tests {
     use super::*;
+    use crate::model::local::Replay;
     use crate::model::pipeline::{KnownNames, parse};
-    use crate::model::replay::Replay;
     use crate::model::{Finish, TokenUsage};
 
     const THREE: &str = "steps:\n- {name: analysis, prompt: 'Analyse.'}\n- {name: decision, prompt: 'Decide on: {{analysis}}', inputs: [analysis]}\n- {name: plan, prompt: 'Plan.', inputs: [system, input, message, decision]}\n";

@@ -5,13 +5,14 @@
 //! compiled in and used without loading or decoding. The first count is as fast as any other.
 
 mod layout;
-mod table;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use layout::{BLANK, LOWER, NEWLINE, NUMBER, OPENER, SYMBOL, UPPER};
-use table::{NO_RANK, Node, ascii_class, class};
+use layout::{
+    BLANK, BLOCKS, END, LABEL_SHIFT, LEAF, LOWER, NEWLINE, NUMBER, OPENER, ROOT, SYMBOL, TOKEN,
+    UPPER, VALUE_BITS,
+};
 
 /// Special tokens count as plain text.
 pub fn count(text: &str) -> usize {
@@ -368,6 +369,83 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
+static CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.bin"));
+static UNITS: &[[u8; 4]] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"))
+    .as_chunks()
+    .0;
+
+/// Of bytes that aren't a token.
+const NO_RANK: u32 = u32::MAX;
+
+/// A prefix of a token.
+#[derive(Clone, Copy)]
+struct Node(u32);
+
+impl Node {
+    const START: Node = Node(ROOT);
+    /// Not a prefix of any token. All steps from here lead here again.
+    const NOWHERE: Node = Node(0);
+
+    #[inline]
+    fn step(self, byte: u8) -> Node {
+        // A leaf has a rank instead of a base. Base 0 leads nowhere.
+        let base = if self.0 & LEAF == 0 { self.value() } else { 0 };
+        let unit = unit(base + u32::from(byte));
+        if unit >> LABEL_SHIFT == u32::from(byte) + 1 {
+            Node(unit)
+        } else {
+            Node::NOWHERE
+        }
+    }
+
+    #[inline]
+    fn value(self) -> u32 {
+        self.0 & ((1 << VALUE_BITS) - 1)
+    }
+
+    #[inline]
+    fn walk(self, bytes: &[u8]) -> Node {
+        let mut node = self;
+        for byte in bytes {
+            node = node.step(*byte);
+            if node.0 == 0 {
+                break;
+            }
+        }
+        node
+    }
+
+    /// [`NO_RANK`] if no token ends here.
+    #[inline]
+    fn rank(self) -> u32 {
+        match self.0 & (LEAF | TOKEN) {
+            0 => NO_RANK,
+            // The node's value is a base, so its rank is in a separate leaf.
+            TOKEN => Node(unit(self.value() + END)).value(),
+            _ => self.value(),
+        }
+    }
+}
+
+/// Out of range, an empty one.
+#[inline]
+fn unit(at: u32) -> u32 {
+    let unit = UNITS.get(at as usize);
+    u32::from_le_bytes(*unit.unwrap_or(&[0; 4]))
+}
+
+#[inline]
+fn class(c: char) -> u8 {
+    let number = usize::from(CLASSES[c as usize >> 8]);
+    CLASSES[BLOCKS + number * 256 + (c as usize & 0xff)]
+}
+
+/// Faster than [`class`]: block 0 is ASCII.
+#[inline]
+fn ascii_class(byte: u8) -> u8 {
+    CLASSES[BLOCKS + usize::from(byte)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -508,5 +586,41 @@ mod split_tests {
         check("a   ", &["a", "   "]);
         check("  1", &[" ", " ", "1"]);
         check("\u{3000}\u{3000}b", &["\u{3000}", "\u{3000}b"]);
+    }
+}
+
+#[cfg(test)]
+mod table_tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_in_its_classes() {
+        let check = |c: char, classes: u8| assert_eq!(class(c), classes, "{c:?}");
+        check('a', LOWER);
+        check('A', UPPER);
+        check('7', NUMBER);
+        check('\n', BLANK | NEWLINE);
+        check('\r', BLANK | NEWLINE);
+        check(' ', BLANK | OPENER);
+        check('\u{3000}', BLANK | OPENER);
+        check('-', OPENER | SYMBOL);
+        check('中', UPPER | LOWER);
+        check('\u{301}', UPPER | LOWER | OPENER | SYMBOL);
+        check('½', NUMBER);
+        check('😀', OPENER | SYMBOL);
+        check('\u{10ffff}', OPENER | SYMBOL);
+    }
+
+    #[test]
+    fn tokens_have_the_ranks_of_the_vocabulary() {
+        let check = |bytes: &[u8], rank: u32| {
+            assert_eq!(Node::START.walk(bytes).rank(), rank, "{bytes:?}");
+        };
+        check(b"!", 0);
+        check(b"hello", 24912);
+        check(b" world", 2375);
+        check(b"hellow", NO_RANK);
+        check(b"", NO_RANK);
+        check(&[0xff; 3], NO_RANK);
     }
 }

@@ -26,7 +26,7 @@ use crate::plan::line::field_item::{has_weight, letters};
 use crate::plan::line::value::{is_nothing, unmentioned};
 use crate::plan::line::{is_fence, is_listed, key, looks_like_border, prose};
 use crate::plan::repair::{Spelling, is_cut_off, repair_as};
-use crate::plan::spelling::markup::unwrapped_plan;
+use crate::plan::spelling::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 use crate::text::path::RepoPath;

@@ -18,7 +18,7 @@ use crate::session::artifact;
 use crate::session::comments;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
-use crate::session::report::reading;
+use crate::session::report;
 use crate::session::turn::{Turn, in_next};
 use crate::text::diff::counts;
 use crate::text::path::lossy;
@@ -312,7 +312,7 @@ fn review_changes(turn: &Turn, proposed: &str, approved: &str, report: &str) -> 
         about,
         said: String::new(),
     };
-    let actions = reading::read(report).unwrap_or_default();
+    let actions = report::read(report).unwrap_or_default();
     let modified = actions.iter().filter(|action| action.modified);
     let mut decisions: Vec<_> = modified
         .map(|action| {
@@ -348,17 +348,14 @@ fn collect_runs(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Vec<C
     let mut runs = Vec::new();
     for turn in turns {
         let report = text_of(repository, turn, artifact::REPORT)?;
-        let ran = report
-            .as_deref()
-            .and_then(reading::read)
-            .unwrap_or_default();
+        let ran = report.as_deref().and_then(report::read).unwrap_or_default();
         runs.extend(ran.iter().filter_map(|it| parse_run(turn.number(), it)));
     }
 
     Ok(runs)
 }
 
-fn parse_run(turn: u64, action: &reading::ReportAction) -> Option<CommandRun> {
+fn parse_run(turn: u64, action: &report::ReportAction) -> Option<CommandRun> {
     let exit_code = action.field("Exit Code")?.trim().parse().ok()?;
     let mut blocks = action.blocks.iter();
     let command = blocks.find(|block| block.caption == COMMAND_FIELD)?;

@@ -1,8 +1,7 @@
-//! Renders `report.md`: the outcome of every action, in order (`docs/formats/report.md`).
+//! Renders `report.md`: the outcome of every action, in order (`docs/formats/report.md`). Parses its
+//! actions.
 //!
 //! Pure. Shows the changes of files, not their content, which is in the input of the next turn.
-
-pub mod reading;
 
 use std::borrow::Cow;
 
@@ -19,6 +18,7 @@ use crate::plan::run::{Ending, Outcome};
 use crate::text::counted;
 use crate::text::edit::Tier;
 use crate::text::fence::fence_for;
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 use crate::text::sanitize::{excerpt, sanitize_line, sanitize_text, strip_ansi};
 use crate::text::secret::redact;
 
@@ -478,3 +478,101 @@ pub fn difference_name(index: usize) -> String {
 pub fn proposed_name(index: usize) -> String {
     format!("{}{:02}.proposed.diff", artifact::CHANGES, index + 1)
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReportField {
+    /// In bold, without the colon.
+    pub key: String,
+    pub value: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReportAction {
+    pub name: String,
+    pub modified: bool,
+    pub fields: Vec<ReportField>,
+    pub blocks: Vec<CodeBlock>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CodeBlock {
+    /// The paragraph above, such as `Command:`. Empty if there is none.
+    pub caption: String,
+    pub contents: String,
+}
+
+impl ReportAction {
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields
+            .iter()
+            .find(|field| field.key == key)
+            .map(|field| field.value.as_str())
+    }
+}
+
+/// `None` if the text is not a report or exceeds [`MAX_REPORT`].
+pub fn read(text: &str) -> Option<Vec<ReportAction>> {
+    if text.len() > MAX_REPORT || !text.starts_with("# Execution Report: ") {
+        return None;
+    }
+
+    let lines = Lines::new(text);
+    let mut actions: Vec<ReportAction> = Vec::new();
+    let (mut is_summary, mut is_log) = (false, false);
+    let mut caption = String::new();
+    for block in &markdown::blocks(text) {
+        if let BlockKind::Heading { level, text, .. } = &block.node {
+            caption.clear();
+            match (level, text.as_str()) {
+                (2, title) => (is_summary, is_log) = (title == "2. Execution Summary", false),
+                (3, "Action Log") => is_log = is_summary,
+                (4, title) if is_log => actions.push(ReportAction {
+                    name: title.split('`').nth(1).unwrap_or_default().to_owned(),
+                    modified: title.ends_with("(user modified)"),
+                    ..ReportAction::default()
+                }),
+                _ => {}
+            }
+            continue;
+        }
+
+        let action = actions.last_mut().filter(|_| is_log);
+        match &block.node {
+            BlockKind::List { .. } => {
+                if let Some(action) = action {
+                    action.fields.extend(fields(&span(&lines, block)));
+                }
+            }
+            BlockKind::Code(code) => {
+                let caption = std::mem::take(&mut caption);
+                if let Some(action) = action {
+                    let contents = lines.span(code.line_range.clone()).to_owned();
+                    action.blocks.push(CodeBlock { caption, contents });
+                }
+            }
+            _ => caption = span(&lines, block).join("\n"),
+        }
+    }
+
+    Some(actions)
+}
+
+fn span<'a>(lines: &Lines<'a>, block: &MarkdownBlock) -> Vec<&'a str> {
+    (block.first..=block.last)
+        .map(|number| lines.get(number))
+        .collect()
+}
+
+fn fields(lines: &[&str]) -> Vec<ReportField> {
+    let field = |line: &&str| {
+        let (key, value) = line.strip_prefix("- **")?.split_once(":**")?;
+        Some(ReportField {
+            key: key.to_owned(),
+            value: value.strip_prefix(' ').unwrap_or(value).to_owned(),
+        })
+    };
+    lines.iter().filter_map(field).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use super::artifact;
 use super::meta::{Status, Workspace};
 use super::name::SessionName;
 use super::publication::Publication;
-use super::report::reading;
+use super::report;
 use super::requests;
 use super::turn::Turn;
 use crate::git::diff::{self, TooDifferent};
@@ -402,7 +402,7 @@ impl TurnCheck<'_> {
             }
             return;
         };
-        let Some(report) = report.as_deref().and_then(reading::read) else {
+        let Some(report) = report.as_deref().and_then(report::read) else {
             return self.fault("R1", "it ran, and its report cannot be read");
         };
         let ran = plan::parse(&ran).0;
@@ -441,10 +441,10 @@ fn is_informational(plan: &Plan) -> bool {
 /// `false`, and the report can end early.
 fn approval_differences(
     plan: &Plan,
-    report: &[reading::ReportAction],
+    report: &[report::ReportAction],
     is_complete: bool,
 ) -> Vec<String> {
-    let is_approved = |action: &&reading::ReportAction| {
+    let is_approved = |action: &&report::ReportAction| {
         let status = action.field("Status").unwrap_or_default();
         status.starts_with("Approved")
     };
@@ -646,19 +646,19 @@ mod tests {
         let plan = format!(
             "# T\n## Rationale\n````text\nx\n````\n## Action Plan\n### `EXECUTE`\n````shell\n{command}\n````\n"
         );
-        let status = reading::ReportField {
+        let status = report::ReportField {
             key: "Status".to_owned(),
             value: "Approved".to_owned(),
         };
-        let block = reading::CodeBlock {
+        let block = report::CodeBlock {
             caption: "Command:".to_owned(),
             contents: format!("{reported}\n"),
         };
-        let action = reading::ReportAction {
+        let action = report::ReportAction {
             name: "EXECUTE".to_owned(),
             fields: vec![status],
             blocks: vec![block],
-            ..reading::ReportAction::default()
+            ..report::ReportAction::default()
         };
         let actual = approval_differences(&crate::plan::parse(&plan).0, &[action], true);
         assert_eq!(actual.is_empty(), is_same, "{command:?}: {actual:?}");

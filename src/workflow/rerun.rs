@@ -117,7 +117,7 @@ fn exit_differences(
     ran: &Ran,
 ) -> anyhow::Result<Vec<ExitDifference>> {
     let report = turn.text(repository, artifact::REPORT)?.unwrap_or_default();
-    let Some(report) = report::reading::read(&report) else {
+    let Some(report) = report::read(&report) else {
         return Ok(Vec::new());
     };
     // The plan that ran has only the actions that were approved.

@@ -13,7 +13,7 @@ use crate::config::settings::ModelSettings;
 use crate::host::file::{read_regular_text, write_atomic};
 use crate::host::lock::{Lock, patience};
 use crate::host::{env, interrupt};
-use crate::model::acting::trial::greet_agent;
+use crate::model::acting::open::greet_agent;
 use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::model_env::ModelEnv;

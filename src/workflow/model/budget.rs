@@ -250,7 +250,7 @@ fn parse_cached_sum(text: &str) -> Option<(CommitId, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::replay::Replay;
+    use crate::model::local::Replay;
     use crate::workflow::model::choose::Notes;
 
     fn check(price: Option<f64>, used: f64, expected: Result<&str, &str>) {

@@ -6,16 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::action::ActionKind;
-use crate::plan::diagnostic::Diagnostic;
-use crate::plan::memo::MemoChange;
-use crate::plan::repair::Note;
-use crate::plan::run::{Ending, Outcome};
+use crate::plan::action::{self, ActionKind};
 use crate::plan::samples;
-use crate::plan::{Plan, action};
-use crate::session::meta::{Approver, Status};
-use crate::session::report::{Modification, Report};
-use crate::text::sanitize::{sanitize_line, sanitize_text};
 
 #[derive(Debug)]
 struct Turn {
@@ -342,7 +334,7 @@ proptest! {
 
 #[test]
 fn the_documents_example_is_read() {
-    let document = include_str!("../../../../docs/formats/report.md");
+    let document = include_str!("../../../docs/formats/report.md");
     let lines = Lines::new(document);
     let all = markdown::blocks(document);
     let example = markdown::fenced(&all)
