@@ -74,8 +74,8 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::{App, Global};
-use command_line::{asks_for_json, command_word, expand, explain, printed, with_json_moved};
-use exit::ExitStatus;
+use command_line::{asks_for_json, command_word, expand, explain, with_json_moved};
+use exit::{ExitStatus, printed};
 use hooks::hook;
 use race::lane;
 

@@ -1,4 +1,5 @@
-//! Chooses the session for a request: the one in use, or a new one named after the request.
+//! Starts sessions, and chooses the one for a request: the one in use, or a new one named after the
+//! request.
 
 use super::app::App;
 use crate::git::object::CommitId;
@@ -9,7 +10,7 @@ use crate::workflow::model::agents;
 
 /// Starts a session with the given or the configured agent. Returns its first commit and the agent's
 /// name.
-pub(super) fn start_session(
+fn start_session(
     app: &App,
     project: &mut Project,
     name: &SessionName,
@@ -21,6 +22,27 @@ pub(super) fn start_session(
     let transaction = project.enter("start", user.as_mut())?;
     let commit = lifecycle::start_session(&transaction, project, name, &agent)?;
     Ok((commit, agent.name))
+}
+
+/// Starts a session without running it. `agent` is `None` for the configured one.
+pub(super) fn start_only(
+    app: &App,
+    project: &mut Project,
+    name: &SessionName,
+    agent: Option<&str>,
+) -> anyhow::Result<()> {
+    let (commit, agent) = start_session(app, project, name, agent)?;
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent }))?;
+    } else {
+        app.print(format!("{}\n", name.reference()))?;
+        app.note(&format!(
+            "Started session {name} with the agent {agent}. Next: teddy plan '...'"
+        ));
+    }
+
+    app.warn_of_other_session(name.as_str());
+    Ok(())
 }
 
 /// Starts a session that runs at once.

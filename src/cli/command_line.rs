@@ -2,7 +2,6 @@
 //! run no command: invalid ones and `--help`.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -170,7 +169,7 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
     }
 
     if !error.use_stderr() {
-        return printed(error.print());
+        return exit::printed(error.print());
     }
 
     match &mistyped {
@@ -236,7 +235,7 @@ fn named_commands(line: &[OsString]) -> Vec<&str> {
 /// Reports what is wrong with a command at the prompt of a loop, or prints the requested help.
 pub(super) fn explain_at_prompt(error: &clap::Error) {
     if !error.use_stderr() {
-        printed(error.print());
+        exit::printed(error.print());
         return;
     }
     let text = error.render().to_string();
@@ -251,21 +250,6 @@ pub(super) fn explain_at_prompt(error: &clap::Error) {
 fn is_short(word: &str) -> bool {
     let name = word.strip_prefix('-').unwrap_or_default();
     name.chars().count() == 1 || name.parse::<u64>().is_ok()
-}
-
-/// Returns the exit code after printing to stdout. A closed pipe is not an error.
-pub(super) fn printed(result: std::io::Result<()>) -> ExitStatus {
-    let flushed = result.and_then(|()| std::io::stdout().flush());
-    match output::ignore_closed_pipe(flushed) {
-        Ok(()) => exit::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "error: writing to standard output: {error}"
-            );
-            exit::FAILED
-        }
-    }
 }
 
 // Suggests a command for an unknown one, by meaning and not only by spelling.

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::app::App;
+use super::request::{warn_hidden, warn_secret};
 use super::{complete, number};
 use crate::project::Project;
 use crate::query::paths;
@@ -202,22 +203,6 @@ fn report_entry(app: &App, edit: ListEdit, scope: ListScope, entry: &Edited) {
     if entry.is_secret {
         warn_secret(app, &entry.name);
     }
-}
-
-/// Says that the model gets a file that no snapshot would show it.
-pub(super) fn warn_secret(app: &App, name: &str) {
-    let name = sanitize_line(name);
-    app.warn(&format!(
-        "`{name}` is named like a secret, and the model gets its text"
-    ));
-}
-
-/// Says that the turn's list does not show a file.
-pub(super) fn warn_hidden(app: &App, name: &str) {
-    let name = sanitize_line(name);
-    app.warn(&format!(
-        "snapshots leave out `{name}` (ignored, large or secret), so the model sees it only if you list it for the session: `teddy context add {name}`"
-    ));
 }
 
 fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {

@@ -1,6 +1,9 @@
 //! Exit codes. Scripts rely on them.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
+
+use crate::host::output;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExitStatus(pub u8);
@@ -27,6 +30,18 @@ pub(super) fn success_if(is_success: bool) -> ExitStatus {
 
 pub(super) fn success_or(is_success: bool, otherwise: ExitStatus) -> ExitStatus {
     if is_success { SUCCESS } else { otherwise }
+}
+
+/// Returns the exit code after printing to stdout. A closed pipe is not an error.
+pub(super) fn printed(result: io::Result<()>) -> ExitStatus {
+    let flushed = result.and_then(|()| io::stdout().flush());
+    match output::ignore_closed_pipe(flushed) {
+        Ok(()) => SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: writing to standard output: {error}");
+            FAILED
+        }
+    }
 }
 
 /// A command without other exit codes returns nothing.

@@ -1,9 +1,8 @@
 //! `teddy new`: starts a session.
 
 use super::app::App;
-use super::begin::start_session;
+use super::begin::start_only;
 use super::complete;
-use crate::project::Project;
 use crate::session::name::SessionName;
 
 /// Start a session, as `start --no-run` does
@@ -23,26 +22,5 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let name = SessionName::from_words(&args.name)?;
     let mut project = app.project()?;
-    start(app, &mut project, &name, args.agent.as_deref())
-}
-
-/// Starts a session without running it. `agent` is `None` for the configured one.
-pub(super) fn start(
-    app: &App,
-    project: &mut Project,
-    name: &SessionName,
-    agent: Option<&str>,
-) -> anyhow::Result<()> {
-    let (commit, agent) = start_session(app, project, name, agent)?;
-    if app.global.json {
-        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent }))?;
-    } else {
-        app.print(format!("{}\n", name.reference()))?;
-        app.note(&format!(
-            "Started session {name} with the agent {agent}. Next: teddy plan '...'"
-        ));
-    }
-
-    app.warn_of_other_session(name.as_str());
-    Ok(())
+    start_only(app, &mut project, &name, args.agent.as_deref())
 }

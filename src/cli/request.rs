@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::failure::InvalidArgument;
-use super::{context, source};
+use super::source;
 use crate::project::Project;
 use crate::query::paths;
 use crate::session::input::ListScope;
@@ -86,16 +86,32 @@ pub(super) fn add_files(
     let list = scope.title().to_lowercase();
     for entry in edited {
         if entry.is_hidden {
-            context::warn_hidden(app, &entry.name);
+            warn_hidden(app, &entry.name);
         } else if entry.changed {
             app.note(&format!("Added {} ({list})", sanitize_line(&entry.name)));
             if entry.is_secret {
-                context::warn_secret(app, &entry.name);
+                warn_secret(app, &entry.name);
             }
         }
     }
 
     Ok(())
+}
+
+/// Says that the model gets a file that no snapshot would show it.
+pub(super) fn warn_secret(app: &App, name: &str) {
+    let name = sanitize_line(name);
+    app.warn(&format!(
+        "`{name}` is named like a secret, and the model gets its text"
+    ));
+}
+
+/// Says that the turn's list does not show a file.
+pub(super) fn warn_hidden(app: &App, name: &str) {
+    let name = sanitize_line(name);
+    app.warn(&format!(
+        "snapshots leave out `{name}` (ignored, large or secret), so the model sees it only if you list it for the session: `teddy context add {name}`"
+    ));
 }
 
 /// Classifies words: the message unless given by an option, then files. A word that names a file is

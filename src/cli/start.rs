@@ -1,12 +1,12 @@
 //! `teddy start`: starts a session and runs it.
 
 use super::app::App;
-use super::begin::begin_session;
+use super::begin::{begin_session, start_only};
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
+use super::prompt;
 use super::request::RequestFlags;
 use super::resume::{LoopFlags, run_loop};
-use super::{new, prompt};
 use crate::host::screen::why_no_prompt;
 use crate::project::Project;
 use crate::session::name::SessionName;
@@ -42,7 +42,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.request.read(app, &project, args.words)?;
     if args.no_run {
         let name = name_session(&project, name, request.message.as_deref())?;
-        new::start(app, &mut project, &name, how.wanted.agent.as_deref())?;
+        start_only(app, &mut project, &name, how.wanted.agent.as_deref())?;
         request.show_files(app, &project)?;
         return Ok(exit::SUCCESS);
     }

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::app;
-use super::command_line::printed;
-use super::exit::ExitStatus;
+use super::exit::{ExitStatus, printed};
 use crate::host::output;
 
 const RELEASE: &str = env!("CARGO_PKG_VERSION");

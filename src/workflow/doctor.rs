@@ -11,6 +11,7 @@ mod sessions;
 mod settings;
 mod worktrees;
 
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ use crate::git::command::run_checked;
 use crate::git::open::OpenError;
 use crate::git::refs::repair::{ForeignLock, foreign_locks};
 use crate::git::worktree;
-use crate::host::file::open_regular;
+use crate::host::file::{ForeignOwner, foreign_owner, open_regular};
 use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
@@ -330,4 +331,12 @@ fn forget_worktree(project: &Project, session: &str) -> anyhow::Result<String> {
         "forgot the worktree of `{}`, which is gone",
         sanitize_line(session)
     ))
+}
+
+/// Another user's directory of TeDDy in this repository. Nothing in it can be read.
+fn owned_by_another(project: &Project) -> Option<ForeignOwner> {
+    foreign_owner(&project.repository.teddy_dir()).filter(|_| {
+        let listed = std::fs::read_dir(project.repository.teddy_dir());
+        listed.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    })
 }

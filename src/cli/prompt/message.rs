@@ -348,8 +348,8 @@ const WITH_SUBCOMMAND: [&str; 3] = ["cargo", "git", "npm"];
 /// in front makes it a message.
 fn shell_command(text: &str) -> Option<&str> {
     let first = text.split([';', '|', '&']).next()?;
-    let words: Vec<&str> = first.split_whitespace().collect();
-    let (name, arguments) = words.split_first()?;
+    let parts: Vec<&str> = first.split_whitespace().collect();
+    let (name, arguments) = parts.split_first()?;
     let is_command = match arguments {
         [_] | [] if WITH_SUBCOMMAND.contains(name) => true,
         [_] if WITH_FILE.contains(name) => true,

@@ -154,7 +154,7 @@ pub(super) struct WorkState<'a> {
 /// A tool call, as reported so far.
 #[derive(Debug, Default)]
 struct ReportedTool {
-    shown: ToolUse,
+    tool_use: ToolUse,
     title: String,
     command: Option<String>,
     paths: Vec<String>,
@@ -209,7 +209,7 @@ impl<'a> WorkState<'a> {
             }
             "tool_call" | "tool_call_update" => {
                 self.is_ended = true;
-                let tool = &self.tool(update).shown;
+                let tool = &self.tool(update).tool_use;
                 host.progress(AgentProgress::Tool(tool));
                 self.has_tool = matches!(tool.status, ToolStatus::Pending | ToolStatus::Running);
             }
@@ -256,9 +256,9 @@ impl<'a> WorkState<'a> {
         let detail = detail.cloned().chain(texts);
 
         PermissionQuestion {
-            tool: tool.shown.id.clone(),
+            tool: tool.tool_use.id.clone(),
             title: tool.title.clone(),
-            kind: tool.shown.kind.clone(),
+            kind: tool.tool_use.kind.clone(),
             detail: detail.filter(|text| !text.is_empty()).collect(),
             differences: tool.differences.clone(),
             is_confined,
@@ -287,7 +287,7 @@ impl<'a> WorkState<'a> {
                 &mut self.unlisted
             }
         };
-        tool.shown.id = id;
+        tool.tool_use.id = id;
         tool.update(update);
         tool
     }
@@ -298,36 +298,36 @@ impl ReportedTool {
     fn update(&mut self, update: &Value) {
         let title = text_at(update, "/title");
         if !title.is_empty() {
-            self.shown.title = sanitize_title(title);
+            self.tool_use.title = sanitize_title(title);
             self.title = sanitize_command(title);
         }
         let kind = text_at(update, "/kind");
         if !kind.is_empty() {
-            self.shown.kind = sanitize_label(kind);
+            self.tool_use.kind = sanitize_label(kind);
         }
-        self.shown.status = match text_at(update, "/status") {
+        self.tool_use.status = match text_at(update, "/status") {
             "pending" => ToolStatus::Pending,
             "in_progress" => ToolStatus::Running,
             "completed" => ToolStatus::Completed,
             "failed" | "denied" => ToolStatus::Failed,
-            _ => self.shown.status,
+            _ => self.tool_use.status,
         };
         // The title of a read names the file, and its result is only the first line of it.
         let output = output_of(update);
         // Claude puts output in a code block.
         let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with("```");
         let line = output.lines().find(is_text);
-        if let Some(line) = line.filter(|_| self.shown.kind != "read") {
-            self.shown.result = sanitize_label(&strip_ansi(line));
+        if let Some(line) = line.filter(|_| self.tool_use.kind != "read") {
+            self.tool_use.result = sanitize_label(&strip_ansi(line));
         }
-        self.shown.exit_code = exit_code(update).or(self.shown.exit_code);
+        self.tool_use.exit_code = exit_code(update).or(self.tool_use.exit_code);
         self.update_request(update);
     }
 
     /// What the tool would do.
     fn update_request(&mut self, update: &Value) {
         if matches!(
-            self.shown.status,
+            self.tool_use.status,
             ToolStatus::Completed | ToolStatus::Failed
         ) {
             // No question about it follows, and texts of files can be long.
@@ -529,12 +529,12 @@ mod tests {
             after(&[piece("One."), thought, piece("Two.")]).message,
             "Two."
         );
-        let named = |id: &str, text: &str| {
+        let with_id = |id: &str, text: &str| {
             let mut piece = piece(text);
             piece["messageId"] = id.into();
             piece
         };
-        let work = after(&[named("1", "One."), named("2", "Tw"), named("2", "o.")]);
+        let work = after(&[with_id("1", "One."), with_id("2", "Tw"), with_id("2", "o.")]);
         assert_eq!(work.message, "Two.");
     }
 
@@ -596,7 +596,7 @@ mod tests {
         let mut work = after(&[tool("in_progress")]);
         let mut end = tool("completed");
         end["content"] = json!([{ "content": { "text": "```console\n2 passed\n```" } }]);
-        assert_eq!(work.tool(&end).shown.result, "2 passed");
+        assert_eq!(work.tool(&end).tool_use.result, "2 passed");
     }
 
     #[test]
@@ -651,7 +651,7 @@ mod tests {
         assert_eq!(question.title, "cd web\nnpm test\n\\u{1b}[2J");
         assert_eq!(question.detail, [question.title]);
         assert_eq!(
-            work.tool(&call).shown.title,
+            work.tool(&call).tool_use.title,
             "cd web ↵ npm test ↵ \\u{1b}[2J"
         );
     }
@@ -676,13 +676,13 @@ mod tests {
                 .map(|&text| text.into())
                 .collect::<Vec<String>>()
         };
-        let shown = detail(&["bash -lc rm a\nrm b", "/w/a"]);
+        let lines = detail(&["bash -lc rm a\nrm b", "/w/a"]);
         let by_id = json!({ "toolCallId": "1" });
-        assert_eq!(asked(&mut work, by_id.clone()), ("Edit a".into(), shown, 1));
+        assert_eq!(asked(&mut work, by_id.clone()), ("Edit a".into(), lines, 1));
         let other = json!({ "toolCallId": "1", "title": "rm", "rawInput": { "command": "rm c" },
             "content": [{ "content": { "text": "```sh\nrm c\n```" } }, { "content": { "text": "Cleans up." } }] });
-        let shown = detail(&["rm c", "/w/a", "rm c", "Cleans up."]);
-        assert_eq!(asked(&mut work, other), ("rm".into(), shown, 1));
+        let lines = detail(&["rm c", "/w/a", "rm c", "Cleans up."]);
+        assert_eq!(asked(&mut work, other), ("rm".into(), lines, 1));
 
         work.tool(&tool("completed"));
         assert_eq!(asked(&mut work, by_id), ("Edit a".into(), Vec::new(), 0));

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::worktrees::owned_by_another;
-use super::{HealthCheck, Patient};
+use super::{HealthCheck, Patient, owned_by_another};
 use crate::change::id::CHANGES;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::{BlobId, CommitId, EntryMode};

@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{HealthCheck, Patient, display_path, path_word};
+use super::{HealthCheck, Patient, display_path, owned_by_another, path_word};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::worktree::{self, RecordedWorktree, registered};
-use crate::host::file::{ForeignOwner, foreign_owner, read_regular, read_regular_text};
+use crate::host::file::{read_regular, read_regular_text};
 use crate::host::lock::{Lock, LockError};
 use crate::project::Project;
 use crate::session::name::{SESSIONS, SessionName};
@@ -45,14 +44,6 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     checks.push(pending(project));
     checks.extend(set_aside(project));
     checks
-}
-
-/// Another user's directory of TeDDy in this repository. Nothing in it can be read.
-pub(super) fn owned_by_another(project: &Project) -> Option<ForeignOwner> {
-    foreign_owner(&project.repository.teddy_dir()).filter(|_| {
-        let listed = std::fs::read_dir(project.repository.teddy_dir());
-        listed.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
-    })
 }
 
 fn worktrees(project: &Project) -> Vec<HealthCheck> {
