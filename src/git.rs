@@ -40,7 +40,6 @@ pub mod sign;
 pub mod snapshot;
 pub mod sparse;
 pub(in crate::git) mod stat;
-pub mod submodules;
 mod user_git;
 pub mod version;
 pub mod worktree;

@@ -2,7 +2,6 @@
 
 pub mod clipboard;
 pub mod clock;
-pub mod descriptors;
 pub mod dialogue;
 pub mod editor;
 pub mod env;

@@ -13,7 +13,6 @@ pub mod git_file;
 pub mod hint;
 pub mod json_edit;
 pub mod keep_bytes;
-mod key_shape;
 pub mod language;
 pub mod leak;
 

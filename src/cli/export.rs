@@ -9,7 +9,7 @@ use super::complete;
 use crate::cli::failure::InvalidArgument;
 use crate::host::file::{OutputDir, Root};
 use crate::project::{Project, project_name};
-use crate::query::summary::{markdown, summary};
+use crate::query::summary::{render_markdown, summary};
 use crate::query::view::redaction;
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -329,9 +329,9 @@ fn export_summary(names: &[String], format: SummaryFormat, app: &App) -> anyhow:
         (SummaryFormat::Json, _) => app.print_json(&summary)?,
         (SummaryFormat::Md, true) => app.print_json(&serde_json::json!({
             "session": session,
-            "markdown": markdown::render(&summary),
+            "markdown": render_markdown(&summary),
         }))?,
-        (SummaryFormat::Md, false) => app.print(markdown::render(&summary))?,
+        (SummaryFormat::Md, false) => app.print(render_markdown(&summary))?,
     }
     Ok(())
 }

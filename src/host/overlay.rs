@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::file::{Root, make_dirs, reason, remove_below};
 use super::raw::RawText;
 use super::sandbox::OverlayDirs;
-use super::{descriptors, env, fault, process, sandbox, supervisor};
+use super::{env, fault, inherited, process, sandbox, supervisor};
 
 /// First argument of the holder process.
 const WORD: &str = "__overlay";
@@ -241,7 +241,7 @@ pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
 
 /// Mounts the overlay requested on stdin, and holds it until the socket is closed.
 fn serve() -> io::Result<()> {
-    descriptors::keep_from_children();
+    inherited::keep_descriptors_from_children();
     // Ctrl-c at the terminal is handled by TeDDy.
     let _ = rustix::process::setsid();
     let mut channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

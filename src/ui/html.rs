@@ -6,11 +6,9 @@
 
 pub mod changes;
 
-pub mod compare;
-
 pub mod layout;
 
-pub mod search;
+pub mod served;
 pub mod session;
 pub mod sessions;
 pub mod turn;

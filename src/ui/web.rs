@@ -18,9 +18,8 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::text::digest;
 use crate::ui::html::changes::Changes;
-use crate::ui::html::compare;
 use crate::ui::html::layout::{self, ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
-use crate::ui::html::search::{self, WebSearch};
+use crate::ui::html::served::{self, WebSearch};
 use crate::ui::html::session;
 use crate::ui::html::sessions;
 use crate::ui::html::turn::{self, ShownTurn};
@@ -321,13 +320,13 @@ impl Site {
             load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
         };
         let location = PageLocation::first(PageMode::Live);
-        Ok(compare::compare(location, &self.name, &sides, &changes))
+        Ok(served::compare(location, &self.name, &sides, &changes))
     }
 
     /// Renders the search page. An invalid pattern is reported on the page.
     fn search(&self, project: &Project, request: &WebSearch) -> anyhow::Result<String> {
         let location = PageLocation::first(PageMode::Live);
-        let page = |result| search::search(location, &self.name, request, result);
+        let page = |result| served::search(location, &self.name, request, result);
         if request.text.is_empty() {
             return Ok(page(None));
         }
@@ -415,7 +414,7 @@ fn parse_search(query: &str) -> WebSearch {
             .iter()
             .any(|(key, value)| key == "in" && value == name)
     };
-    let parts = search::PARTS.iter().filter(|(_, name)| is_asked(name));
+    let parts = served::PARTS.iter().filter(|(_, name)| is_asked(name));
     let mut parts: Vec<TurnPart> = parts.map(|(part, _)| *part).collect();
     if parts.is_empty() {
         // A form without a checked box searches the default parts.

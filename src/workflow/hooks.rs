@@ -5,7 +5,6 @@
 
 pub mod event;
 pub mod hook_file;
-mod interruption;
 pub mod take;
 
 use std::path::{Component, Path, PathBuf};

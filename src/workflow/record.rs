@@ -1,23 +1,25 @@
 //! `record`: records changes that an agent or the user made without TeDDy as a turn.
 //!
 //! Runs nothing and changes no file. The turn is the difference between the last known state of the
-//! files, or their state when the work began, and now.
+//! files, or their state when the work began, and now. [`Attribution`] decides which changes belong to the work, and which are the user's or another
+//! agent's.
 
-pub mod attribution;
 pub mod transcript;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
 
-use self::attribution::Attribution;
 use self::transcript::Transcript;
-
 use crate::git::merge::merge_trees;
 use crate::git::object::{CommitId, TreeId};
-use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::{diff, history};
+use crate::git::{diff, history, refs};
+use crate::host::file::Root;
 use crate::project::{NoSession, Project};
 use crate::session::artifact;
 use crate::session::meta::{Recorded, Status};
@@ -37,7 +39,7 @@ use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
-use crate::workspace::file_move::{FileMove, tree_left_by, tree_without, trees_of};
+use crate::workspace::file_move::{FileMove, tree_left_by, tree_without, trees_of, with_paths_of};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
@@ -232,7 +234,7 @@ fn complete(
     let old = repository.commit(before)?.tree;
     let work = RecordedWork {
         before,
-        made: options.attribution.made(repository, old, files.tree)?,
+        result: options.attribution.result_of(repository, old, files.tree)?,
         files,
     };
     let mut result = RecordResult {
@@ -240,7 +242,7 @@ fn complete(
         turn: tip.number() + 1,
         ..RecordResult::default()
     };
-    for change in diff::changes(repository, old, work.made)? {
+    for change in diff::changes(repository, old, work.result)? {
         if options.attribution.is_uncertain(&change.path) {
             result.uncertain.push(lossy(&change.path));
         }
@@ -251,9 +253,9 @@ fn complete(
         }
     }
 
-    result.damage = find_damage(repository, old, work.made, None)?;
+    result.damage = find_damage(repository, old, work.result, None)?;
 
-    if old == work.made && !options.allow_empty {
+    if old == work.result && !options.allow_empty {
         return Err(NothingToRecord {
             session: tip.session.clone(),
             turn: tip.number(),
@@ -291,7 +293,7 @@ struct RecordedWork {
     /// The files without the work.
     before: CommitId,
     /// Those files with the work, and without the user's edits since.
-    made: TreeId,
+    result: TreeId,
     files: RecordedFiles,
 }
 
@@ -305,12 +307,12 @@ fn write_recorded_turn(
     let (before, recorded) = (work.before, &work.files);
     let did = FileMove {
         from: repository.commit(before)?.tree,
-        to: work.made,
+        to: work.result,
     };
     let lines = did.lines(repository)?;
     let title = turn_title(&options.message, &options.work, &lines);
     let mut turn = FilesTurn::begin(repository, tip, Status::Recorded, recorded)?;
-    let workspace = turn.set_files(&title, before, work.made)?;
+    let workspace = turn.set_files(&title, before, work.result)?;
     let published = publish_turn(repository, tip, &workspace, Some(recorded.tree), &[])?;
     turn.meta.recorded = Some(options.work.clone());
     add_artifacts(project, tip, &mut turn, options)?;
@@ -476,6 +478,69 @@ fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::
     snapshot::commit_of(&project.checkout(), now, tip)
 }
 
+/// Delay between the end of the work and its last write, in nanoseconds: a command that was
+/// interrupted takes a moment to end.
+const SLACK: i64 = 1_000_000_000;
+
+/// Which changes belong to the work. By default, all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attribution {
+    /// Files that another agent changed at the same time.
+    pub others: BTreeSet<Vec<u8>>,
+    /// If set, no other files belong to the work.
+    pub only: Option<BTreeSet<Vec<u8>>>,
+    /// Files that agents named, if several worked at the same time. All may have changed the others.
+    pub named: Option<BTreeSet<Vec<u8>>>,
+    /// When the work ended, in nanoseconds since 1970. Later changes are the user's. `None` if it
+    /// ends with the recording.
+    pub ended: Option<i64>,
+}
+
+impl Attribution {
+    /// Returns the tree that the work made of `old` if the user's files are now `now`.
+    fn result_of(
+        &self,
+        repository: &Repository,
+        old: TreeId,
+        now: TreeId,
+    ) -> anyhow::Result<TreeId> {
+        if *self == Attribution::default() {
+            return Ok(now);
+        }
+
+        let root = Root::open(repository.workdir())?;
+        let changed = diff::changes(repository, old, now)?.into_iter();
+        let excluded = changed.map(|change| change.path);
+        let excluded = excluded.filter(|path| !self.includes(path, &root));
+        with_paths_of(repository, now, old, excluded)
+    }
+
+    /// No agent named the file, and several could have changed it.
+    fn is_uncertain(&self, path: &[u8]) -> bool {
+        self.named
+            .as_ref()
+            .is_some_and(|named| !named.contains(path))
+    }
+
+    fn includes(&self, path: &[u8], root: &Root) -> bool {
+        let is_listed = self.only.as_ref().is_none_or(|only| only.contains(path));
+        let is_in_time = || {
+            let ended = self.ended.map(|ended| ended.saturating_add(SLACK));
+            ended.is_none_or(|ended| modified(root, path).is_some_and(|time| time <= ended))
+        };
+        is_listed && !self.others.contains(path) && is_in_time()
+    }
+}
+
+/// When a file was written or deleted. A deletion is as old as the newest change of its directory.
+fn modified(root: &Root, path: &[u8]) -> Option<i64> {
+    let path = Path::new(OsStr::from_bytes(path));
+    let existing = path
+        .ancestors()
+        .find_map(|path| root.entry(path).ok().flatten());
+    existing.map(|entry| entry.modified)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -497,5 +562,40 @@ mod tests {
         check("", None, &["write a", "delete b"], "Record 2 files");
         check("", Some("claude"), &["delete b"], "Record claude: b");
         check("", Some("claude"), &[], "Record claude: nothing");
+    }
+
+    #[test]
+    fn a_change_belongs_to_the_work_by_its_file_and_its_time() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::fs::write(dir.path().join("a"), "a").unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let now = modified(&root, b"a").unwrap();
+        let check = |attribution: &Attribution, path: &str, expected: bool| {
+            assert_eq!(attribution.includes(path.as_bytes(), &root), expected);
+        };
+
+        let names = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let others = Attribution {
+            others: names(&["a"]),
+            ..Attribution::default()
+        };
+        check(&others, "a", false);
+        check(&others, "b", true);
+        let only = Attribution {
+            only: Some(names(&["a"])),
+            ..Attribution::default()
+        };
+        check(&only, "a", true);
+        check(&only, "b", false);
+        for (ended, expected) in [(now, true), (now - 2 * SLACK, false)] {
+            let ended = Attribution {
+                ended: Some(ended),
+                ..Attribution::default()
+            };
+            check(&ended, "a", expected);
+            check(&ended, "d/deleted", expected);
+            check(&ended, "deleted", expected);
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Reads files of a tree for display, or as a checkout would write them.
+//! Reads files of a tree: for display, as a checkout would write them, or for what git takes from its
+//! own ones, `.gitattributes` and `.gitmodules`.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +8,7 @@ use crate::git::object::batch::read_blob_within;
 use crate::git::object::large::LARGE;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::git::user_git::silent_git_for;
 use crate::text::encoding::display_text;
 
 /// Reads a blob for display or a line diff; `None` if it is too large.
@@ -58,4 +60,23 @@ pub fn marked_generated<'p>(
         }
     }
     Ok(marked)
+}
+
+/// Returns the paths of the submodules of a tree. A `.gitmodules` that git cannot read names none.
+pub fn list_submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    let entry = repository.entry(tree, b".gitmodules")?;
+    let Some(entry) = entry.filter(|entry| entry.is_file()) else {
+        return Ok(BTreeSet::new());
+    };
+
+    let mut git = silent_git_for(repository)?;
+    git.args(["config", "-z", "--blob", &entry.id.to_string()])
+        .args(["--get-regexp", r"^submodule\..*\.path$"]);
+    let listed = git.output()?.stdout;
+    let lines = listed.split(|byte| *byte == 0);
+    let path = |line: &[u8]| {
+        let end = line.iter().position(|byte| *byte == b'\n')?;
+        Some(line[end + 1..].to_vec())
+    };
+    Ok(lines.filter_map(path).collect())
 }

@@ -29,7 +29,7 @@ use crate::host::raw::RawText;
 use crate::host::sandbox::{ConnectionServer, Isolation};
 use crate::host::supervisor::process_tree;
 use crate::host::supervisor::{CommandEnding, Order, SupervisorMessage};
-use crate::host::{descriptors, fault, process, sandbox};
+use crate::host::{fault, inherited, process, sandbox};
 
 /// How long to keep killing remaining processes.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -66,7 +66,7 @@ pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
 }
 
 fn serve() -> io::Result<()> {
-    descriptors::keep_from_children();
+    inherited::keep_descriptors_from_children();
     let channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut line = Vec::new();
     let mut reader = BufReader::with_capacity(64 << 10, channel.try_clone()?);

@@ -12,7 +12,6 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::event::{HookEvent, HookTrigger};
-use super::interruption::last_time;
 use super::{HookedAgent, hooks_dir, note_error};
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::linked_checkouts;
@@ -24,11 +23,10 @@ use crate::session::name::SessionName;
 use crate::text::path::lossy;
 use crate::text::secret::redact;
 use crate::workflow::lifecycle;
-use crate::workflow::record::attribution::Attribution;
-use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
+use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, last_time, transcript};
 use crate::workflow::record::{
-    NothingToRecord, RecordOptions, RecordResult, RecordStart, begin, begin_without_session,
-    record, record_since, uncertain_note,
+    Attribution, NothingToRecord, RecordOptions, RecordResult, RecordStart, begin,
+    begin_without_session, record, record_since, uncertain_note,
 };
 use crate::workflow::user::User;
 

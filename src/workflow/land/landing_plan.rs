@@ -10,9 +10,10 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
 use crate::git::land::commit::{CommitMessage, message_template};
 use crate::git::merge;
+use crate::git::object::read::list_submodules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::git::{history, ignore, submodules};
+use crate::git::{history, ignore};
 use crate::project::Project;
 use crate::query::history::is_contained;
 use crate::session::meta::{Landed, LandedTurn, Workspace};
@@ -588,7 +589,7 @@ fn submodule_paths(
     if changes.iter().any(changes_repository) {
         let [_, after] = turn_trees(project, turn)?;
         for tree in [target.tree, after] {
-            registered.extend(submodules::list_submodules(&project.repository, tree)?);
+            registered.extend(list_submodules(&project.repository, tree)?);
         }
         // A gitlink that is committed without `.gitmodules` is intended.
         for change in changes.iter().filter(|change| changes_repository(change)) {
