@@ -30,7 +30,6 @@ mod fetch;
 mod find;
 mod gc;
 mod get_prompt;
-mod help;
 mod hooks;
 mod in_use;
 mod init;
@@ -74,7 +73,7 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::{App, Global};
-use command_line::{asks_for_json, command_word, expand, explain, with_json_moved};
+use command_line::{asked_help, asks_for_json, command_word, expand, explain, with_json_moved};
 use exit::{ExitStatus, printed};
 use hooks::hook;
 use race::lane;
@@ -262,7 +261,7 @@ fn answer_user() -> ExitStatus {
         return printed(crate::host::output::write_stdout(line));
     }
 
-    if let Some(text) = help::asked_for(&crate::host::env::args()) {
+    if let Some(text) = asked_help(&crate::host::env::args()) {
         return printed(crate::host::output::write_stdout(text));
     }
 

@@ -1,12 +1,14 @@
-//! Starts sessions, and chooses the one for a request: the one in use, or a new one named after the
-//! request.
+//! The session in use: starts one, chooses it for a request, says that there is none, or how the files
+//! differ from it.
 
 use super::app::App;
 use crate::git::object::CommitId;
 use crate::project::{NoSession, Project};
 use crate::session::name::SessionName;
+use crate::ui::drift::lines;
 use crate::workflow::lifecycle::{self, hand_to_agent};
 use crate::workflow::model::agents;
+use crate::workspace::changed::Changed;
 
 /// Starts a session with the given or the configured agent. Returns its first commit and the agent's
 /// name.
@@ -83,4 +85,37 @@ pub(super) fn begin_session_or_hand_to(
         }
         (Ok(_), None) => Ok(()),
     }
+}
+
+/// Says that there are no sessions, and how to get one if possible.
+pub(super) fn no_sessions(project: &Project) -> &'static str {
+    let fetched = project.store().remote_sessions(None).unwrap_or_default();
+    match project.repository.is_bare() {
+        true => "There are no sessions.",
+        false if !fetched.is_empty() => {
+            "There are no sessions of yours; `teddy sessions -r` lists those of remotes, `teddy switch <remote>/<session>` makes one yours."
+        }
+        false => "There are no sessions; `teddy start '<what you want>'` starts one.",
+    }
+}
+
+/// Describes how the unchanged files differ from the newest turn of a session.
+pub(super) fn report_files(
+    app: &App,
+    project: &Project,
+    files: &Changed,
+    turn: u64,
+) -> anyhow::Result<()> {
+    let lines = lines(&files.drift, turn, &app.dir_in(project)?);
+    match files.drift.same_turns {
+        _ if !lines.is_empty() => {}
+        Some(true) => app.note(&format!("Your files match turn {turn}.")),
+        Some(false) | None if turn == 0 => app.note("Your files stay as they are."),
+        Some(false) | None => app.note(&format!(
+            "Your files stay as they are; `teddy restore @` updates them to turn {turn}."
+        )),
+    }
+
+    lines.iter().for_each(|line| app.note(line));
+    Ok(())
 }

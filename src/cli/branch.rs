@@ -1,8 +1,8 @@
 //! `teddy branch`: starts a session at an earlier turn.
 
 use super::app::App;
+use super::begin::report_files;
 use super::complete;
-use super::switch::report_files;
 use crate::project::Project;
 use crate::query::history::changed;
 use crate::session::name::SessionName;

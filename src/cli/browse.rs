@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::app::App;
+use super::begin::no_sessions;
 use super::complete;
 use super::exit::{self, ExitStatus};
-use super::sessions::no_sessions;
 use crate::cli::app::choices;
 use crate::cli::run_nested;
 use crate::host::file::prefixed_temporary_dir;

@@ -3,8 +3,9 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
+use super::begin::no_sessions;
 use crate::host::clock;
-use crate::project::{Project, describe_activity};
+use crate::project::describe_activity;
 use crate::query::history;
 use crate::query::history::SessionRow;
 use crate::text::counted;
@@ -91,12 +92,12 @@ fn table(rows: &[SessionRow]) -> String {
             None => day(time).to_owned(),
         };
         let start = format!("{mark} {name:width$}  {turns:>10}  {time:10}  ");
-        let rest = screen.map_or(usize::MAX, |screen| screen.saturating_sub(start.width()));
+        let available = screen.map_or(usize::MAX, |screen| screen.saturating_sub(start.width()));
         let plan = row.plan.as_deref().filter(|_| row.at_work.is_none());
         let note = match (&row.at_work, plan) {
             (Some(activity), _) => format!(" ({})", describe_activity(activity)),
             (None, Some(title)) => {
-                let most = rest.saturating_sub(kind.len() + PLAN_WAITS.len() + MIN_TITLE);
+                let most = available.saturating_sub(kind.len() + PLAN_WAITS.len() + MIN_TITLE);
                 match shortened(&sanitize_line(title), most.min(MAX_PLAN_TITLE)) {
                     _ if most < MIN_TITLE => " (a plan waits)".to_owned(),
                     title => PLAN_WAITS.replace("{}", &title),
@@ -106,7 +107,7 @@ fn table(rows: &[SessionRow]) -> String {
         };
         let kind = format!("{kind}{note}");
         let title = sanitize_line(row.label());
-        let title = match rest.saturating_sub(kind.width()) {
+        let title = match available.saturating_sub(kind.width()) {
             available if available < MIN_TITLE => String::new(),
             available => shortened(&title, available),
         };
@@ -135,18 +136,6 @@ fn show_overlaps(app: &App) -> anyhow::Result<()> {
         app.note(&line);
     }
     Ok(())
-}
-
-/// Says that there are no sessions, and how to get one if possible.
-pub(super) fn no_sessions(project: &Project) -> &'static str {
-    let fetched = project.store().remote_sessions(None).unwrap_or_default();
-    match project.repository.is_bare() {
-        true => "There are no sessions.",
-        false if !fetched.is_empty() => {
-            "There are no sessions of yours; `teddy sessions -r` lists those of remotes, `teddy switch <remote>/<session>` makes one yours."
-        }
-        false => "There are no sessions; `teddy start '<what you want>'` starts one.",
-    }
 }
 
 fn day(time: &str) -> &str {

@@ -1,6 +1,7 @@
 //! `teddy switch`: selects another session.
 
 use super::app::App;
+use super::begin::report_files;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use crate::host::screen::why_no_prompt;
@@ -12,11 +13,9 @@ use crate::text::counted;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::ask::choose;
-use crate::ui::drift::lines;
 use crate::workflow::lifecycle::switch_session;
 use crate::workflow::trust::{adopt_remote, adopt_session};
 use crate::workflow::user::NobodyToAsk;
-use crate::workspace::changed::Changed;
 
 /// Switch to another session
 ///
@@ -95,27 +94,6 @@ fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Res
         "Session {session} with {turns} is now yours and in use{waits}."
     ));
     Ok(exit::SUCCESS)
-}
-
-/// Describes how the unchanged files differ from the newest turn of a session.
-pub(super) fn report_files(
-    app: &App,
-    project: &Project,
-    files: &Changed,
-    turn: u64,
-) -> anyhow::Result<()> {
-    let lines = lines(&files.drift, turn, &app.dir_in(project)?);
-    match files.drift.same_turns {
-        _ if !lines.is_empty() => {}
-        Some(true) => app.note(&format!("Your files match turn {turn}.")),
-        Some(false) | None if turn == 0 => app.note("Your files stay as they are."),
-        Some(false) | None => app.note(&format!(
-            "Your files stay as they are; `teddy restore @` updates them to turn {turn}."
-        )),
-    }
-
-    lines.iter().for_each(|line| app.note(line));
-    Ok(())
 }
 
 /// Lets the user choose a session; `None` if the user declines.

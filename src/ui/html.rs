@@ -12,4 +12,3 @@ pub mod served;
 pub mod session;
 pub mod sessions;
 pub mod turn;
-pub mod waiting;

@@ -214,7 +214,7 @@ mod tests {
 
     use super::*;
     use crate::config::settings::ModelKind;
-    use crate::model::discovery::program::FoundProgram;
+    use crate::model::discovery::FoundProgram;
     use crate::model::discovery::server::parse_address;
     use crate::model::discovery::{FoundAgent, FoundKey};
     use crate::model::known::{ANTHROPIC, KnownProgram};

@@ -19,11 +19,10 @@ use crate::session::name::SessionName;
 use crate::text::digest;
 use crate::ui::html::changes::Changes;
 use crate::ui::html::layout::{self, ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
-use crate::ui::html::served::{self, WebSearch};
+use crate::ui::html::served::{self, ShownPlan, WebSearch};
 use crate::ui::html::session;
 use crate::ui::html::sessions;
 use crate::ui::html::turn::{self, ShownTurn};
-use crate::ui::html::waiting::{self, ShownPlan};
 use crate::workflow::compare::sides;
 use crate::workflow::dry_run::dry_run;
 use crate::workspace::file_move::PathChange;
@@ -263,7 +262,7 @@ impl Site {
             commands: run.commands,
             mistakes: &mistakes,
         };
-        Ok(waiting::waiting(
+        Ok(served::waiting(
             PageLocation::of(session, PageMode::Live),
             &shown,
         ))

@@ -13,9 +13,9 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawMode, RenameFlags, Stat};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
-use super::reading::open_regular;
 use super::{
-    FileInfo, FileKind, FileMode, PRIVATE_FILE, Root, TEMPORARY, beneath, not_regular, split,
+    FileInfo, FileKind, FileMode, PRIVATE_FILE, Root, TEMPORARY, beneath, not_regular,
+    open_regular, split,
 };
 use crate::host::file::failure;
 use crate::host::lease::Writers;
@@ -70,9 +70,9 @@ impl Root {
 
     /// Like [`Root::parent`], but creates missing directories.
     fn make_parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
-        let made = split(path)
+        let opened = split(path)
             .and_then(|(parent, name)| Ok((beneath::make_dir(&self.dir, parent)?, name)));
-        made.map_err(|e| self.fail("create", path, e))
+        opened.map_err(|e| self.fail("create", path, e))
     }
 }
 

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::layout::{PageLocation, first_crumb, page, session_page, turn_page};
-use super::waiting;
+use super::served;
 use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionPage;
 use crate::text::grouped;
@@ -38,7 +38,7 @@ pub fn session(
         @if let Some(why) = &lane.ailing {
             p.trouble role="alert" { "Not all of it can be read: " (sanitize_block(why)) }
         }
-        @if has_plan { (waiting::link(location, &lane.name)) }
+        @if has_plan { (served::plan_link(location, &lane.name)) }
         @if lane.rows.is_empty() {
             p.empty { "Nothing has happened in it since." }
         } @else {
