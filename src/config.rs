@@ -4,10 +4,7 @@
 //! it is allowed, the environment, and `-c`. Later ones take precedence, key by key.
 
 pub mod edit;
-pub mod error;
 pub mod layer;
-
 pub mod settings;
-
 pub mod trust;
 pub mod unknown;

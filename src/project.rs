@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::config::error::{self, ConfigError};
-use crate::config::layer::{self, Layer};
+use crate::config::layer::{self, ConfigError, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::land::commit::INSIDE;
@@ -181,7 +180,7 @@ impl Project {
             git,
             user,
             own.layer,
-            Layer::from_pairs(error::CALL, &options.settings)?,
+            Layer::from_pairs(layer::CALL, &options.settings)?,
         ])?;
         keep_temporary_files_outside(repository.workdir());
         // From here on, child processes do not inherit variables with keys.

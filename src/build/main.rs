@@ -7,7 +7,6 @@
     reason = "cargo reads what a build script prints"
 )]
 
-mod classes;
 mod commit;
 #[path = "../model/token/layout.rs"]
 mod layout;
@@ -23,8 +22,8 @@ fn main() {
     println!("cargo::rerun-if-changed=src/model/token/layout.rs");
     commit::emit();
     emit_link_args();
-    write("classes.bin", &classes::table());
-    write("tokens.bin", &vocabulary::table());
+    write("classes.bin", &vocabulary::class_table());
+    write("tokens.bin", &vocabulary::trie_table());
 }
 
 fn write(name: &str, table: &[u8]) {

@@ -1,4 +1,5 @@
-//! Generates the trie of all tokens from the vocabulary in tiktoken-rs.
+//! Generates the tables for counting tokens: the trie of all tokens from the vocabulary in tiktoken-rs,
+//! and the classes of characters from the Unicode tables that it uses.
 //!
 //! The trie is a double array. Nodes with many children are placed first, each at the first base
 //! where its children fit. The many nodes with one child fill the gaps. The algorithm must be fast
@@ -6,7 +7,12 @@
 
 use std::ops::Range;
 
-use crate::layout::{END, LABEL_SHIFT, LEAF, ROOT, TOKEN, VALUE_BITS};
+use regex_syntax::hir::{Class, HirKind};
+
+use crate::layout::{
+    BLANK, BLOCKS, END, LABEL_SHIFT, LEAF, LOWER, NEWLINE, NUMBER, OPENER, ROOT, SYMBOL, TOKEN,
+    UPPER, VALUE_BITS,
+};
 
 const CAPACITY: usize = 1 << VALUE_BITS;
 // After this many bases in a row do not fit, gaps before them are left to smaller nodes.
@@ -47,7 +53,7 @@ struct FreeUnits {
     is_base: Vec<bool>,
 }
 
-pub fn table() -> Vec<u8> {
+pub fn trie_table() -> Vec<u8> {
     let tokens = sorted_tokens();
     let (mut nodes, edges) = trie(&tokens);
     assign_bases(&mut nodes, &edges);
@@ -205,4 +211,52 @@ impl FreeUnits {
             *back = before;
         }
     }
+}
+
+// Regular expressions and bits of the classes.
+const CLASSES: [(&str, u8); 6] = [
+    (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", UPPER),
+    (r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", LOWER),
+    (r"\p{N}", NUMBER),
+    (r"\s", BLANK),
+    (r"[^\r\n\p{L}\p{N}]", OPENER),
+    (r"[^\s\p{L}\p{N}]", SYMBOL),
+];
+
+/// Returns the table of character classes: block numbers, followed by the distinct blocks.
+pub fn class_table() -> Vec<u8> {
+    let mut of = vec![0_u8; BLOCKS * 256];
+    of[usize::from(b'\r')] |= NEWLINE;
+    of[usize::from(b'\n')] |= NEWLINE;
+    for (pattern, bit) in CLASSES {
+        for (first, last) in ranges(pattern) {
+            of[first..=last].iter_mut().for_each(|class| *class |= bit);
+        }
+    }
+
+    let mut blocks: Vec<&[u8]> = Vec::new();
+    let mut table = Vec::new();
+    for block in of.chunks(256) {
+        let existing = blocks.iter().position(|one| *one == block);
+        let number = existing.unwrap_or_else(|| {
+            blocks.push(block);
+            blocks.len() - 1
+        });
+        table.push(u8::try_from(number).expect("fewer than 256 blocks differ"));
+    }
+    table.extend(blocks.concat());
+
+    table
+}
+
+/// Returns the inclusive ranges of code points in a character class.
+fn ranges(pattern: &str) -> Vec<(usize, usize)> {
+    let parsed = regex_syntax::parse(pattern).expect("a good pattern");
+    let HirKind::Class(Class::Unicode(class)) = parsed.kind() else {
+        panic!("`{pattern}` is not a class");
+    };
+    class
+        .iter()
+        .map(|range| (range.start() as usize, range.end() as usize))
+        .collect()
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::exit::{self, ExitStatus};
 use crate::change::id::IdError;
 use crate::change::store::ChangeError;
-use crate::config::error::ConfigError;
+use crate::config::layer::ConfigError;
 use crate::git::keep::store_access::{ReadExtent, UnreadableStore, ensure_readable};
 use crate::git::land::branch::Obstacle;
 use crate::git::object::absent::MissingObject;

@@ -150,9 +150,10 @@ pub enum ModelError {
     Interrupted { partial: String },
 }
 
-pub(super) const WEB_PAGE: &str = "an HTML page";
-
 impl ModelError {
+    /// Detail of [`ModelError::Unauthorized`] if a web page answered.
+    pub(super) const WEB_PAGE: &str = "an HTML page";
+
     pub(super) fn io(action: impl Into<String>, error: &std::io::Error) -> ModelError {
         ModelError::Io {
             action: action.into(),
@@ -190,7 +191,7 @@ impl ModelError {
                 format!("set {variable}, or give the model `api_key_env` or `api_key_command` in your own configuration")
             }
             ModelError::KeyCommand { .. } => "run the `api_key_command` by hand; it must print the key and nothing else".into(),
-            ModelError::Unauthorized { detail, .. } if detail == WEB_PAGE => {
+            ModelError::Unauthorized { detail, .. } if detail == ModelError::WEB_PAGE => {
                 "check `base_url` and the proxy: a web page answered, and not the API; else check that the key is current and belongs to this address".into()
             }
             ModelError::Unauthorized { .. } => "check that the key is current and belongs to this address; `api_key_env` names its variable".into(),

@@ -60,6 +60,8 @@ struct Protocol {
     provider: &'static Provider,
     /// Relative to the base URL.
     path: &'static str,
+    /// Header with the version of the protocol.
+    version: Option<(&'static str, &'static str)>,
     /// The part of a request's body that is its own.
     content: fn(&ModelRequest) -> Value,
     /// Field with the limit of the answer, and the limit that it requires.

@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::config::error::ConfigError;
-use crate::config::layer::{self, Layer};
+use crate::config::layer::{self, ConfigError, Layer};
 use crate::config::settings::Settings;
 use crate::git::command::run_checked;
 use crate::git::open::OpenError;
@@ -186,7 +185,7 @@ fn users_settings(
 ) -> (Settings, Option<anyhow::Error>) {
     let read = || {
         let user = Layer::read(&user_dirs.config_file)?;
-        let call = Layer::from_pairs(crate::config::error::CALL, &options.settings)?;
+        let call = Layer::from_pairs(layer::CALL, &options.settings)?;
         layer::merge(&[user, call])
     };
     match read() {

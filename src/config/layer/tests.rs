@@ -1,6 +1,5 @@
 //! Tests of reading, restricting and merging layers.
 
-use super::super::error::CALL;
 use super::super::settings::ModelKind;
 use super::*;
 

@@ -12,6 +12,7 @@ use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 pub(super) const PROTOCOL: Protocol = Protocol {
     provider: &known::ANTHROPIC,
     path: "messages",
+    version: Some(("anthropic-version", "2023-06-01")),
     content,
     limit: ("max_tokens", Some(MAX_TOKENS)),
     event,
@@ -19,8 +20,6 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     // It requires a limit.
     adaptations: &[Adaptation::NoTemperature],
 };
-/// The `anthropic-version` header.
-pub const VERSION: &str = "2023-06-01";
 /// The protocol requires a limit.
 const MAX_TOKENS: u32 = 16_384;
 

@@ -10,14 +10,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::Remote;
 use super::adapt::Adaptation;
 use super::draft::provider_message;
 use super::key::{is_loopback, origin};
 use super::reader::AnswerReader;
-use super::{Remote, anthropic};
 use crate::host::http::header::{ACCEPT, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
-use crate::model::error::WEB_PAGE;
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 
 /// In bytes, of an error response.
@@ -246,13 +245,13 @@ impl<'a> Call<'a> {
             request = request.header(name, value);
         }
 
-        let is_anthropic = self.remote.protocol.is_anthropic();
-        if is_anthropic {
-            request = request.header("anthropic-version", anthropic::VERSION);
+        let protocol = self.remote.protocol;
+        if let Some((name, version)) = protocol.version {
+            request = request.header(name, version);
         }
 
         request = match self.remote.key.value() {
-            Some(key) if is_anthropic => request.header("x-api-key", key),
+            Some(key) if protocol.is_anthropic() => request.header("x-api-key", key),
             Some(key) => request.bearer_auth(key),
             None => request,
         };
@@ -394,7 +393,7 @@ impl<'a> Call<'a> {
         let page = body.trim_start().starts_with('<');
         let message = provider_message(&value).unwrap_or_else(|| {
             if page {
-                WEB_PAGE.into()
+                ModelError::WEB_PAGE.into()
             } else {
                 body.to_owned()
             }

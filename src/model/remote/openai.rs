@@ -12,6 +12,7 @@ use crate::model::{Finish, ModelRequest, TokenUsage};
 pub(super) const PROTOCOL: Protocol = Protocol {
     provider: &known::OPENAI,
     path: "chat/completions",
+    version: None,
     content,
     limit: ("max_tokens", None),
     event,

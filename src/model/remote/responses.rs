@@ -13,6 +13,7 @@ use crate::model::{Finish, ModelRequest, TokenUsage};
 pub(super) const PROTOCOL: Protocol = Protocol {
     provider: &known::OPENAI,
     path: "responses",
+    version: None,
     content,
     limit: ("max_output_tokens", None),
     event,

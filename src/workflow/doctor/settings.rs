@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{HealthCheck, Patient, display_path, path_word};
-use crate::config::error::ConfigError;
-use crate::config::layer::{MAX_CONFIG, takes_trust};
+use crate::config::layer::{ConfigError, MAX_CONFIG, takes_trust};
 use crate::config::unknown;
 use crate::git::open::OpenError;
 use crate::host::file::read_regular_text;
