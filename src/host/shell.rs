@@ -415,7 +415,7 @@ pub(super) fn set_environment(
 ) {
     give_listed(command, kind, keep);
     command.env("TMPDIR", temporary);
-    command.env(VARIABLE, RunMarker::new().value());
+    command.env(VARIABLE, run_marker());
 
     // No user can answer a prompt or write a commit message.
     command
@@ -439,23 +439,14 @@ const SEPARATOR: char = ':';
 /// Rounds of killing, to catch processes forked during the previous one.
 const MAX_ROUNDS: usize = 8;
 
-/// Marks the processes of one script: TeDDy's process id, its pid namespace, and a unique id.
-pub(super) struct RunMarker {
-    /// The markers of the scripts around this one, then its own.
-    value: String,
-}
-
-impl RunMarker {
-    pub(super) fn new() -> RunMarker {
-        let (process, namespace) = (std::process::id(), namespace());
-        let own = format!("{process}.{namespace}.{}", uuid::Uuid::now_v7());
-        let value = env::var(VARIABLE)
-            .map_or_else(|| own.clone(), |around| format!("{around}{SEPARATOR}{own}"));
-        RunMarker { value }
-    }
-
-    fn value(&self) -> &str {
-        &self.value
+/// Returns the marker of the processes of one script: TeDDy's process id, its pid namespace, and a
+/// unique id. The markers of the scripts around this one precede it.
+fn run_marker() -> String {
+    let (process, namespace) = (std::process::id(), namespace());
+    let own = format!("{process}.{namespace}.{}", uuid::Uuid::now_v7());
+    match env::var(VARIABLE) {
+        Some(around) => format!("{around}{SEPARATOR}{own}"),
+        None => own,
     }
 }
 

@@ -21,8 +21,8 @@ use regex::Regex;
 
 use super::{constant_regex, has_word};
 
-pub(super) struct KeyShape {
-    pub name: &'static str,
+struct KeyShape {
+    name: &'static str,
     /// Every key of this format has one of these nearby.
     marks: &'static [&'static str],
     /// The group `key` is the secret part. Without that group all of it is.

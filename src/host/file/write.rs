@@ -59,7 +59,7 @@ impl Root {
     }
 
     /// Unique among the names of this process.
-    pub(super) fn temporary_name() -> OsString {
+    fn temporary_name() -> OsString {
         format!(
             "{TEMPORARY}{}-{}",
             std::process::id(),
