@@ -1,5 +1,5 @@
-//! Generates the tables for counting tokens: the trie of all tokens from the vocabulary in tiktoken-rs,
-//! and the classes of characters from the Unicode tables that it uses.
+//! Generates the tables for counting tokens: the trie of all tokens from the vocabulary in
+//! tiktoken-rs, and the classes of characters from the Unicode tables that it uses.
 //!
 //! The trie is a double array. Nodes with many children are placed first, each at the first base
 //! where its children fit. The many nodes with one child fill the gaps. The algorithm must be fast

@@ -1,5 +1,5 @@
-//! The session in use: starts one, chooses it for a request, says that there is none, or how the files
-//! differ from it.
+//! The session in use: starts one, chooses it for a request, says that there is none, or how the
+//! files differ from it.
 
 use super::app::App;
 use crate::git::object::CommitId;

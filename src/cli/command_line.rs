@@ -1,6 +1,6 @@
-//! The command line around clap: expands shorthand forms before clap parses it, and handles lines that
-//! run no command: invalid ones, `--help`, and `teddy help`, which lists the commands in groups as git
-//! does.
+//! The command line around clap: expands shorthand forms before clap parses it, and handles lines
+//! that run no command: invalid ones, `--help`, and `teddy help`, which lists the commands in
+//! groups as git does.
 
 use std::ffi::OsString;
 
@@ -80,7 +80,6 @@ fn number_to_option(words: &mut [OsString]) {
     }
 }
 
-/// Finds a `--session` without a name after `diff`.
 fn whole_session(arguments: &[OsString]) -> Option<usize> {
     let diff = arguments.iter().position(|argument| *argument == "diff")?;
     let end = arguments.iter().position(|argument| *argument == "--");
@@ -96,8 +95,7 @@ const GLOBAL_VALUES: &str = "-C -s --session -c --color";
 const RESUME_VALUES: &str =
     "-m --message -f --file -a --agent --model --pipeline --max-turns --max-cost";
 
-/// Global options without a value.
-const FLAGS: &str = "-q --quiet -v --verbose --json";
+const GLOBAL_FLAGS: &str = "-q --quiet -v --verbose --json";
 
 fn is_in(list: &str, word: &OsString) -> bool {
     word.to_str().is_some_and(|word| has_word(list, word))
@@ -129,7 +127,7 @@ pub(super) fn command_word(arguments: &[OsString]) -> Option<&str> {
     let at = first_word(arguments)?;
     let mut before = arguments[1..at].iter();
     while let Some(word) = before.next() {
-        if !is_in(FLAGS, word) && !is_in(GLOBAL_VALUES, word) {
+        if !is_in(GLOBAL_FLAGS, word) && !is_in(GLOBAL_VALUES, word) {
             return None;
         }
         if takes_value(word) {
@@ -294,7 +292,6 @@ pull share upload: `teddy push` sends sessions to a git remote, `teddy fetch` ge
 squash rebase: `teddy land` commits all turns as one; plain `git rebase` works on landed commits
 ";
 
-/// Returns the command names of each line, and the equivalent.
 fn other_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
     OTHER_TOOLS.lines().filter_map(|line| line.split_once(": "))
 }

@@ -1,5 +1,5 @@
-//! Classifies errors: kind and hint. Programs rely on the kinds, which `docs/cli.md` lists; the kind
-//! determines the exit code.
+//! Classifies errors: kind and hint. Programs rely on the kinds, which `docs/cli.md` lists; the
+//! kind determines the exit code.
 
 use std::error::Error;
 use std::path::Path;
@@ -220,7 +220,6 @@ pub(super) fn classify(error: &anyhow::Error) -> Diagnosis {
         .unwrap_or_else(|| Diagnosis::of(FailureKind::Failed, None))
 }
 
-/// Classifies errors of the command line.
 fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let hint = if let Some(InvalidArgument { hint, .. }) = cause.downcast_ref() {
         hint.clone()
@@ -362,7 +361,6 @@ fn by_hint<E: Error + 'static, H: Into<Option<String>>>(
     Some(Diagnosis::of(kind, hint(error)))
 }
 
-/// Classifies errors of landing and signing.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(obstacle @ Obstacle::BadName(_)) = cause.downcast_ref() {
         return Some(Diagnosis::of(FailureKind::Usage, obstacle.hint()));
@@ -394,7 +392,6 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, error.hint()))
 }
 
-/// Classifies errors of the repository, its settings, objects and files.
 fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         let kind = match error {

@@ -1,4 +1,5 @@
-//! The loop of `start` and `resume`, and its prompt: `/` for commands, `!` for the shell, `@` for files.
+//! The loop of `start` and `resume`, and its prompt: `/` for commands, `!` for the shell, `@` for
+//! files.
 
 pub(super) mod message;
 

@@ -100,7 +100,6 @@ fn parse_server(address: &str) -> anyhow::Result<ServerAddress> {
     })
 }
 
-/// Lists configured and available models.
 fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Result<ExitStatus> {
     let settings = context.settings?;
     if app.global.json {
@@ -161,7 +160,6 @@ fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
     })
 }
 
-/// Model that an argument refers to.
 struct ChosenModel {
     /// Entry to save.
     model: NewModel,

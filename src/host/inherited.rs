@@ -1,9 +1,9 @@
 //! Which variables of the environment and which open files a child process inherits.
 //!
-//! A program that a plan, a model or the configuration chose gets the variables of a list, and those
-//! that the user passes on by name. A program that the user opens by hand, such as an editor, gets
-//! everything but secrets. git, and what it starts, gets the whole environment.
-//! No command gets a file that TeDDy has open or inherited: an open file is not subject to the sandbox.
+//! A program that a plan, a model or the configuration chose gets the variables of a list, and
+//! those that the user passes on by name. A program that the user opens by hand, such as an editor,
+//! gets everything but secrets. git, and what it starts, gets the whole environment. No command
+//! gets a file that TeDDy has open or inherited: an open file is not subject to the sandbox.
 
 use std::process::Command;
 

@@ -3,8 +3,8 @@
 //! All probes run in parallel, within [`PROBE_LIMIT`], and send no key. Replies are untrusted:
 //! they are size-limited and used only if they are plain versions or names.
 //!
-//! Only a program that can be limited to answering is offered as a model: a model must not act on its
-//! own. Agents are offered as what they are.
+//! Only a program that can be limited to answering is offered as a model: a model must not act on
+//! its own. Agents are offered as what they are.
 
 pub mod server;
 

@@ -1,8 +1,8 @@
 //! Models that need no server: recorded answers, a program, and the user.
 //!
-//! A program gets the prompt on stdin and prints the plan. It inherits no key but the configured one,
-//! and never finds programs inside the repository. The user carries the prompt to a chat and returns
-//! with the answer. The caller decides how (file, clipboard, editor).
+//! A program gets the prompt on stdin and prints the plan. It inherits no key but the configured
+//! one, and never finds programs inside the repository. The user carries the prompt to a chat and
+//! returns with the answer. The caller decides how (file, clipboard, editor).
 
 use std::cell::Cell;
 use std::fs;

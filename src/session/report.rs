@@ -1,5 +1,5 @@
-//! Renders `report.md`: the outcome of every action, in order (`docs/formats/report.md`). Parses its
-//! actions.
+//! Renders `report.md`: the outcome of every action, in order (`docs/formats/report.md`). Parses
+//! its actions.
 //!
 //! Pure. Shows the changes of files, not their content, which is in the input of the next turn.
 

@@ -1,11 +1,11 @@
 //! Detects secrets in a text: keys by their format, and random values that are assigned to a name
 //! such as `api_token`.
 //!
-//! `SHAPES` is the only list of formats: snapshots, redaction and `teddy push` use it. Formats with a
-//! fixed prefix, URLs with a password and headers with a credential follow the rules of gitleaks
-//! (`config/gitleaks.toml`), which names the prefix, the alphabet and the length of each key. A shape
-//! is searched for only if a text contains one of its marks, and one pass over the text finds the
-//! marks of all shapes.
+//! `SHAPES` is the only list of formats: snapshots, redaction and `teddy push` use it. Formats with
+//! a fixed prefix, URLs with a password and headers with a credential follow the rules of gitleaks
+//! (`config/gitleaks.toml`), which names the prefix, the alphabet and the length of each key. A
+//! shape is searched for only if a text contains one of its marks, and one pass over the text finds
+//! the marks of all shapes.
 //!
 //! Avoids false positives for common content: hashes, lock files, UUIDs, encoded images, minified
 //! code, examples and values made of words. Takes linear time, and one pass if there is nothing to

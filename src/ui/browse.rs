@@ -1,9 +1,9 @@
 //! `teddy browse`: sessions and turns on a full screen or line by line.
 //!
-//! [`browser`] holds the state and reacts to keys, without a terminal. [`source`] reads the repository
-//! in two threads. [`screen`] draws the state and connects the two. Actions that change something
-//! ([`BrowseCommand`](screen::BrowseCommand)) are run by the caller, with the same previews and
-//! questions as the commands.
+//! [`browser`] holds the state and reacts to keys, without a terminal. [`source`] reads the
+//! repository in two threads. [`screen`] draws the state and connects the two. Actions that change
+//! something ([`BrowseCommand`](screen::BrowseCommand)) are run by the caller, with the same
+//! previews and questions as the commands.
 
 pub mod browser;
 pub mod linear;

@@ -1,8 +1,8 @@
 //! `record`: records changes that an agent or the user made without TeDDy as a turn.
 //!
 //! Runs nothing and changes no file. The turn is the difference between the last known state of the
-//! files, or their state when the work began, and now. [`Attribution`] decides which changes belong to the work, and which are the user's or another
-//! agent's.
+//! files, or their state when the work began, and now. [`Attribution`] decides which changes belong
+//! to the work, and which are the user's or another agent's.
 
 pub mod transcript;
 

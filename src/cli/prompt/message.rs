@@ -143,7 +143,6 @@ pub(super) fn mentions(message: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Names considered.
 const MAX_NAMES: usize = 200;
 
 /// Kind of completion for the last word.
@@ -158,7 +157,6 @@ enum CompletionKind<'a> {
     Nothing,
 }
 
-/// Returns completions for the last word of a text.
 fn candidates(project: &Project, dir: &Path, before: &str) -> Vec<String> {
     let completions = match completion_kind(before) {
         CompletionKind::Commands(word) => {
@@ -239,7 +237,6 @@ fn matching_files(project: &Project, dir: &Path, typed: &str) -> Vec<String> {
     paths
 }
 
-/// Returns files of the newest commit whose path contains a text.
 fn committed_files(project: &Project, part: &str) -> Option<Vec<String>> {
     let tree = refs::head_tree(&project.repository).ok()?;
     let leaves = project.repository.leaves(tree).ok()?;
@@ -331,7 +328,7 @@ pub(super) fn is_meant_for_shell(text: &str, runs_commands: bool) -> anyhow::Res
     Ok(!ask::yes(&question)?)
 }
 
-/// Shell commands that users type at this prompt by habit.
+/// Typed at this prompt by habit.
 const SHELL_COMMANDS: [&str; 18] = [
     "cat", "cd", "clear", "df", "fg", "grep", "history", "htop", "jobs", "ll", "ls", "ps", "pwd",
     "rm", "sudo", "top", "vi", "vim",

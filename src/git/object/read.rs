@@ -1,5 +1,5 @@
-//! Reads files of a tree: for display, as a checkout would write them, or for what git takes from its
-//! own ones, `.gitattributes` and `.gitmodules`.
+//! Reads files of a tree: for display, as a checkout would write them, or for what git takes from
+//! its own ones, `.gitattributes` and `.gitmodules`.
 
 use std::collections::BTreeSet;
 

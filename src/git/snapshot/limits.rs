@@ -1,9 +1,9 @@
 //! Limits of a snapshot: what it leaves out although `git add -A` would include it, and why.
 //!
-//! The names of files that usually contain secrets are collected from the file rules of gitleaks (key
-//! stores), from the signatures of gitrob and shhgit, and from the documentation of the tools that
-//! write these files. Names that projects also use for sources are missing; for them there is the
-//! search for keys in the content.
+//! The names of files that usually contain secrets are collected from the file rules of gitleaks
+//! (key stores), from the signatures of gitrob and shhgit, and from the documentation of the tools
+//! that write these files. Names that projects also use for sources are missing; for them there is
+//! the search for keys in the content.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -13,8 +13,8 @@
 //! supervisor connects for it ([`super::connections`]). Local datagram sockets are denied because
 //! they send without `connect`.
 //!
-//! It also drops the capabilities of root that bypass the sandbox, such as inspecting other processes,
-//! mounting, creating devices, or loading kernel modules.
+//! It also drops the capabilities of root that bypass the sandbox, such as inspecting other
+//! processes, mounting, creating devices, or loading kernel modules.
 
 use std::collections::BTreeMap;
 

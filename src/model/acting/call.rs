@@ -1,4 +1,5 @@
-//! A running agent: its process, its limits, and the work that its `session/update` messages report.
+//! A running agent: its process, its limits, and the work that its `session/update` messages
+//! report.
 //!
 //! Unknown updates are ignored. None of them proves what the agent changed; only the files do.
 

@@ -1,5 +1,5 @@
-//! Opens an agent from its settings, or tries it without a task: an `initialize` of the Agent Client
-//! Protocol, or `--version`.
+//! Opens an agent from its settings, or tries it without a task: an `initialize` of the Agent
+//! Client Protocol, or `--version`.
 //!
 //! A trial runs in `/`, so that no file of a repository changes what the agent does.
 

@@ -1,12 +1,13 @@
-//! Renders `transcript.jsonl` as Markdown (`transcript.md`), counts the commands in it, and records it.
+//! Renders `transcript.jsonl` as Markdown (`transcript.md`), counts the commands in it, and records
+//! it.
 //!
 //! A transcript is untrusted. Everything an agent sent is put into code spans and fenced blocks, so
 //! that none of it is interpreted as Markdown. Control characters are made visible, keys are
 //! redacted, and sizes are bounded.
 //!
-//! The commands are those that the agent reported. One counts if the agent reported that it started or
-//! ended, and as failed only with another exit code than 0, or if the agent reported a failure without
-//! any exit code.
+//! The commands are those that the agent reported. One counts if the agent reported that it started
+//! or ended, and as failed only with another exit code than 0, or if the agent reported a failure
+//! without any exit code.
 
 mod recorder;
 

@@ -1,6 +1,7 @@
 //! The browser on a full screen: its event loop, and drawing with ratatui.
 //!
-//! The loop draws, reads keys, and applies data from the reader threads without ever waiting for them.
+//! The loop draws, reads keys, and applies data from the reader threads without ever waiting for
+//! them.
 
 use std::io;
 use std::time::Duration;

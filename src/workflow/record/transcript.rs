@@ -1,7 +1,7 @@
 //! Reads an agent's transcript for a turn: truncated, redacted, and named by its format.
 //!
-//! Finds the end of an interrupted prompt in the transcripts of Claude, Codex and Gemini, which report
-//! no end then. The next prompt can be in the transcript already.
+//! Finds the end of an interrupted prompt in the transcripts of Claude, Codex and Gemini, which
+//! report no end then. The next prompt can be in the transcript already.
 
 use std::path::Path;
 
