@@ -17,6 +17,7 @@ use crate::host::file::write_atomic;
 use crate::model::{Finish, ModelAnswer, ModelRequest, price};
 use crate::session::input::{self, language, write_block};
 use crate::text::counted;
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
@@ -68,13 +69,32 @@ impl OpenChange<'_> {
             .ok_or(NoModel::Document)
     }
 
+    /// Fails for a model that edits files itself.
+    pub(super) fn answering_model(&self, role: Role) -> anyhow::Result<String> {
+        let name = self.role_model(role)?;
+        if !choose::model_settings(self.project, &name)?
+            .kind
+            .is_acting()
+        {
+            return Ok(name);
+        }
+
+        let role = role.word();
+        Err(error_with_hint(
+            format!("`{name}` edits files itself, and the {role} of a change answers with a text"),
+            format!(
+                "`--model` is for every role of the change; `change.roles.{role}` in your configuration names a model for this one"
+            ),
+        ))
+    }
+
     /// Returns the parsed answer and the usage of all attempts.
     pub(super) fn ask<T>(
         &mut self,
         question: RoleQuestion<'_>,
         read: ReadAnswer<'_, T>,
     ) -> anyhow::Result<(T, StepUsage)> {
-        let name = self.role_model(question.role)?;
+        let name = self.answering_model(question.role)?;
         let answered = answers_in_change(self.project, &self.change.id, &name)?;
         let chosen = choose::model_after(self.project, &name, answered)?;
         let budget = CostBudget::new(

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::OpenChange;
+use super::ask::Role;
 use super::judge::{require_session, review};
 use super::reopen::{newest_turn, set_ticks};
 use super::work::{Work, WorkStop, Worked, create_work_session, is_fix_due, work};
@@ -14,6 +15,7 @@ use crate::change::review::{Issues, ReviewVerdict};
 use crate::change::state::{ChangeEntry, StepUsage};
 use crate::change::store::Change;
 use crate::change::tasks;
+use crate::text::hint::error_with_hint;
 use crate::workflow::context::message::keep_message;
 use crate::workflow::user::{Event, Notice};
 
@@ -61,6 +63,8 @@ impl ImplementStop {
 
 /// Ends when the change is approved or the limit is reached.
 pub fn implement_and_review(open: &mut OpenChange<'_>) -> anyhow::Result<Implemented> {
+    require_ready(open)?;
+    open.answering_model(Role::Reviewer)?;
     begin(open)?;
     let mut result = Implemented::of(&open.change);
     let most = open.project.settings.change.implementation_iterations;
@@ -95,6 +99,7 @@ pub fn implement_and_review(open: &mut OpenChange<'_>) -> anyhow::Result<Impleme
 
 /// Also applies what the last review asked for, without a new review.
 pub fn implement(open: &mut OpenChange<'_>) -> anyhow::Result<Implemented> {
+    require_ready(open)?;
     begin(open)?;
     let mut result = Implemented::of(&open.change);
     result.fixes = u32::from(is_fix_due(&open.change, has_message(open)?));
@@ -105,9 +110,7 @@ pub fn implement(open: &mut OpenChange<'_>) -> anyhow::Result<Implemented> {
     Ok(result.finish(&open.change))
 }
 
-/// The phase is `implementing` before any model is asked, so that an interrupted call can be
-/// resumed.
-fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
+fn require_ready(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
     open.allow(ChangeStep::Implement)?;
     open.require_usable()?;
     let stale = open.change.state.stale(&open.change.documents);
@@ -116,6 +119,15 @@ fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
             .report(Event::Notice(Notice::EditedDocuments(stale)));
     }
 
+    if open.request.message.is_some() && Work::next(&open.change, true).is_none() {
+        return Err(nothing_left(&open.change.id));
+    }
+    Ok(())
+}
+
+/// The phase is `implementing` before any model is asked, so that an interrupted call can be
+/// resumed.
+fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
     if open.change.state.phase == ChangePhase::Challenged {
         let session = open.change.id.session();
         let lines = [format!("Its turns are in refs/teddy/sessions/{session}.")];
@@ -129,6 +141,17 @@ fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
     }
     create_work_session(open.project, &open.change, open.user)?;
     keep_message(open.project, open.request.message.clone(), open.user)
+}
+
+/// For a message that no task or fix would take.
+fn nothing_left(id: &ChangeId) -> anyhow::Error {
+    error_with_hint(
+        format!("every task of `{id}` is done and no fix is due, so nothing takes your message"),
+        format!(
+            "`teddy -s {} resume '<message>'` has it done, and `teddy change review {id}` reviews all of it",
+            id.session()
+        ),
+    )
 }
 
 /// Whether the user has said something that no turn has done yet, or a plan or question for it waits.
