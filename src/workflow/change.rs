@@ -29,9 +29,10 @@ use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 use crate::project::Project;
+use crate::session::name::SessionName;
 use crate::text::secret::redact;
 use crate::workflow::user::{Event, Notice, User, telling};
-use crate::workspace::drift::drift;
+use crate::workspace::drift::{Drift, TurnName, drift};
 use crate::workspace::recover::Depth;
 use crate::workspace::snapshot;
 
@@ -165,8 +166,7 @@ impl<'a> OpenChange<'a> {
         if store.has(&session)? {
             let files = files_now(self.project)?;
             let drift = drift(&self.project.checkout(), &store.tip(&session)?, files)?;
-            let mut turns = drift.lacking;
-            turns.retain(|turn| turn.session == session.as_str());
+            let turns = lacking_of(drift, &session);
             if !turns.is_empty() {
                 let notice = Notice::WorkLacking { session, turns };
                 self.user.report(Event::Notice(notice));
@@ -237,6 +237,13 @@ impl<'a> OpenChange<'a> {
         };
         Ok(())
     }
+}
+
+/// Turns of the session of a change that are not in the user's files.
+fn lacking_of(drift: Drift, session: &SessionName) -> Vec<TurnName> {
+    let mut turns = drift.lacking;
+    turns.retain(|turn| turn.session == session.as_str());
+    turns
 }
 
 fn now() -> String {

@@ -16,6 +16,7 @@ use crate::git::refs;
 use crate::project::Project;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
+use crate::ui::drift;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::change::status::{self, ChangeListRow, ChangeStatus};
 use crate::workflow::change::{change_store, judge, open_change};
@@ -237,6 +238,9 @@ pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<()> {
     }
 
     app.print(render(&status))?;
+    if let (Some(session), false) = (&status.session, status.lacking.is_empty()) {
+        app.warn(&drift::lacking(session, &status.lacking));
+    }
     app.note(&format!("Next: {}", status.next));
     Ok(())
 }

@@ -10,8 +10,11 @@ use crate::change::state::ChangeUsage;
 use crate::change::store::Change;
 use crate::git::object::CommitId;
 use crate::project::Project;
+use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::workflow::change::{self, discarded, open_change};
+use crate::workflow::change::{self, discarded, lacking_of, open_change};
+use crate::workspace::changed::changed_since;
+use crate::workspace::drift::TurnName;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
@@ -44,9 +47,11 @@ pub struct ChangeStatus {
     pub findings: usize,
     pub usage: Total,
     /// Once the implementation started.
-    pub session: Option<String>,
+    pub session: Option<SessionName>,
     /// Turns of the session that were undone, so that their work is open again.
     pub undone: Vec<u64>,
+    /// Turns of the session that are not in the user's files.
+    pub lacking: Vec<TurnName>,
     /// Suggested command.
     pub next: String,
 }
@@ -127,7 +132,13 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     let mut usage = change.state.usage.clone();
     usage.add(&discarded::read(project, id)?);
     let session = id.session();
-    let has_session = project.store().has(&session)?;
+    let store = project.store();
+    let has_session = store.has(&session)?;
+    // A damaged session has none.
+    let lacking = match store.tip(&session) {
+        Ok(tip) => lacking_of(changed_since(&project.checkout(), &tip).drift, &session),
+        Err(_) => Vec::new(),
+    };
 
     Ok(ChangeStatus {
         row: row(&change, commit),
@@ -139,8 +150,9 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         stale: change.state.stale(&change.documents),
         findings: change.documents.check(id).len(),
         usage: Total::of(&usage),
-        session: has_session.then(|| session.to_string()),
+        session: has_session.then_some(session),
         undone: change.undone.clone(),
+        lacking,
         next: change.next_step(),
     })
 }

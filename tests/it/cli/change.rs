@@ -9,6 +9,7 @@ use teddy::workflow::restore::OnOverlap;
 
 use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan, read};
+use crate::scripted_agent::scripted_agent;
 use crate::support::in_process::{Reply, Workflow};
 use crate::support::scripted_user::{Scripted, ScriptedUser};
 use crate::support::{Output, PATIENCE, TestRepo};
@@ -1066,6 +1067,41 @@ fn a12_open_tasks_are_not_approved_away() {
 }
 
 #[test]
+fn a_message_that_no_task_or_fix_would_take_is_not_kept() {
+    let repo = project();
+    put(&repo, ID, "implementing");
+    std::fs::write(
+        repo.beside(&format!("put-{ID}/tasks.md")),
+        answer("03-tasks").replace("[ ]", "[x]"),
+    )
+    .unwrap();
+    put_again(&repo, ID);
+    let out = refused(&repo, ID, &["change", "impl", ID, "-m", "and in French"], 1);
+    insta::assert_snapshot!(out.shown(&repo), @"
+    --- stderr
+    error: every task of `greet-by-name` is done and no fix is due, so nothing takes your message
+    hint: `teddy -s change/greet-by-name resume '<message>'` has it done, and `teddy change review greet-by-name` reviews all of it
+    exit code 1
+    ");
+}
+
+#[test]
+fn an_agent_is_refused_as_reviewer_before_it_works() {
+    let repo = project();
+    put(&repo, ID, "implementing");
+    let agent = scripted_agent(repo.path().parent().unwrap(), "touch made.txt");
+    let agent = format!("acp:{}", agent.display());
+    let args = ["change", "impl", ID, "-y", "--model", &agent];
+    insta::assert_snapshot!(refused(&repo, ID, &args, 1).shown(&repo), @"
+    --- stderr
+    error: `acp:[dir]/agent.sh` edits files itself, and the reviewer of a change answers with a text
+    hint: `--model` is for every role of the change; `change.roles.reviewer` in your configuration names a model for this one
+    exit code 1
+    ");
+    assert!(!repo.path().join("made.txt").exists());
+}
+
+#[test]
 fn a15_an_unknown_change_is_not_found() {
     let repo = project();
     for command in [
@@ -1430,6 +1466,15 @@ fn an_archive_names_work_that_is_not_in_the_files_and_keeps_a_waiting_plan() {
     repo.done(&["-s", "change/greet-by-name", "plan", "--from", "../next.md"]);
     repo.workflow().session("other").undo(1).done();
 
+    assert_eq!(
+        repo.json(&["change", "status", ID], 0)["lacking"],
+        serde_json::json!([
+            { "session": "change/greet-by-name", "turn": 1 },
+            { "session": "change/greet-by-name", "turn": 2 },
+        ])
+    );
+    let warned = "warning: your files lack turns 1 and 2 of change/greet-by-name; `teddy";
+    repo.teddy(&["change", "status", ID]).check(0, &[warned]);
     insta::assert_snapshot!(repo.printed(&["change", "archive", ID]), @"
     greet-by-name archived
     --- stderr
