@@ -15,7 +15,7 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::version::{TreeVersion, tree_version};
-use crate::host::file::Root;
+use crate::host::file::{FileKind, Root};
 use crate::plan::difference::{
     AgentText, FileState, MadeChange, TakenBytes, WrittenPlan, files_after, plan_with_takes,
 };
@@ -87,19 +87,22 @@ pub(in crate::workflow) fn plan_between(
     exact(&changes, author)
 }
 
-/// New files for which the user has one in no snapshot, for example because git ignores it. A CREATE
-/// must not replace a file (P12), and what the agent changed is unknown.
+/// New files in place of a directory of the user's, or of a file in no snapshot, for example because
+/// git ignores it. A CREATE must not replace it (P12), and what the agent changed is unknown.
 fn take_unrecorded(
     env: &WorktreeEnv<'_, '_>,
     changes: &mut Vec<TreeChange>,
 ) -> anyhow::Result<Vec<(Vec<u8>, String)>> {
     let repository = &env.project.repository;
     let disk = Root::open(repository.workdir())?;
-    let is_there = |change: &TreeChange| {
-        let entry = disk.entry(Path::new(OsStr::from_bytes(&change.path)));
-        change.old.is_none() && entry.is_ok_and(|entry| entry.is_some())
+    let obstacle = |change: &TreeChange| {
+        let path = Path::new(OsStr::from_bytes(&change.path));
+        match change.old {
+            Some(_) => None,
+            None => disk.kind(path).ok().flatten(),
+        }
     };
-    if !changes.iter().any(is_there) {
+    if !changes.iter().any(|change| obstacle(change).is_some()) {
         return Ok(Vec::new());
     }
 
@@ -107,11 +110,15 @@ fn take_unrecorded(
     let now = snapshot::snapshot(&env.project.checkout(), &[])?.tree;
     let mut left_out = Vec::new();
     for change in std::mem::take(changes) {
-        if is_there(&change) && repository.entry(now, &change.path)?.is_none() {
-            let why = "your files have it already, in no snapshot";
-            left_out.push((change.path, why.to_owned()));
-        } else {
-            changes.push(change);
+        let why = match obstacle(&change) {
+            Some(_) if repository.entry(now, &change.path)?.is_some() => None,
+            Some(FileKind::Dir) => Some("your files have a directory there"),
+            Some(_) => Some("your files have it already, in no snapshot"),
+            None => None,
+        };
+        match why {
+            Some(why) => left_out.push((change.path, why.to_owned())),
+            None => changes.push(change),
         }
     }
     Ok(left_out)

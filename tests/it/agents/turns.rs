@@ -91,6 +91,17 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
     repo.done(&["verify", "--rerun", "1"]);
 }
 
+/// Bug: the reason was that of a file in no snapshot.
+#[test]
+fn a_file_in_place_of_an_empty_directory_is_not_in_the_plan_of_an_agent() {
+    let repo = project("rm -rf logs; echo agent > logs; echo new > new.txt; message 'Done.'");
+    std::fs::create_dir(repo.path().join("logs")).unwrap();
+    repo.done(&["new", "demo"]);
+    let left_out = "`logs` is not in the plan: your files have a directory there\n";
+    repo.teddy(&["plan", "-m", "log"])
+        .check(0, &[left_out, "Planned turn 1"]);
+}
+
 #[test]
 fn an_ignored_file_of_the_users_is_not_in_the_plan_of_an_agent_that_lifts_the_rule() {
     let repo = project(
