@@ -1,4 +1,5 @@
-//! Verifies that objects exist and have the content that their ids promise.
+//! Verifies that objects exist, have the content that their ids promise, and that git accepts the
+//! names in trees.
 
 use std::collections::HashSet;
 
@@ -6,8 +7,9 @@ use gix::ObjectId;
 use gix::objs::{Find as _, Kind, TreeRefIter};
 
 use super::parallel::map_parallel;
+use super::paths::{is_valid_link_name, is_valid_name};
 use super::repository::Repository;
-use crate::git::object::{CommitId, large};
+use crate::git::object::{CommitId, TreeId, large};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedObject {
@@ -20,6 +22,47 @@ struct ObjectsToRead {
     visited: HashSet<ObjectId>,
     trees: Vec<ObjectId>,
     blobs: Vec<ObjectId>,
+}
+
+/// Trees that have only names that git accepts, on all levels.
+#[derive(Debug, Default)]
+pub struct AcceptedTrees(HashSet<ObjectId>);
+
+impl AcceptedTrees {
+    /// Returns the first name that git refuses in this tree or below it. git checks the names when
+    /// objects arrive, but not those of objects that an earlier `git clone` brought.
+    ///
+    /// Missing and damaged trees are passed over.
+    pub fn find_refused(&mut self, repository: &Repository, top: TreeId) -> Option<Vec<u8>> {
+        let mut entered = HashSet::new();
+        let mut waiting = vec![top.0];
+        let mut bytes = Vec::new();
+        while let Some(tree) = waiting.pop() {
+            if self.0.contains(&tree) || !entered.insert(tree) {
+                continue;
+            }
+
+            let Ok(Some(data)) = repository.gix.objects.try_find(&tree, &mut bytes) else {
+                continue;
+            };
+            let entries = TreeRefIter::from_bytes(data.data, repository.gix.object_hash());
+            for entry in entries.flatten() {
+                let is_accepted = match entry.mode.is_link() {
+                    true => is_valid_link_name(entry.filename),
+                    false => is_valid_name(entry.filename),
+                };
+                if !is_accepted {
+                    return Some(entry.filename.to_vec());
+                }
+                if entry.mode.is_tree() {
+                    waiting.push(entry.oid.to_owned());
+                }
+            }
+        }
+
+        self.0.extend(entered);
+        None
+    }
 }
 
 /// Reads commits and their trees, but not their parents, and returns the objects that are missing

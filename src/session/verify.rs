@@ -17,6 +17,7 @@ use super::publication::Publication;
 use super::report;
 use super::requests;
 use super::turn::Turn;
+use crate::git::check_objects::AcceptedTrees;
 use crate::git::diff::{self, TooDifferent};
 use crate::git::history;
 use crate::git::object::leaves::TreeLimit;
@@ -108,8 +109,14 @@ pub struct Checked {
     pub faults: Vec<Fault>,
 }
 
-pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
-    check_newest(repository, session, tip, usize::MAX)
+/// `trees` saves time if several sessions are checked.
+pub fn check(
+    repository: &Repository,
+    session: &SessionName,
+    tip: CommitId,
+    trees: &mut AcceptedTrees,
+) -> Checked {
+    check_newest(repository, session, tip, usize::MAX, trees)
 }
 
 pub fn check_newest(
@@ -117,6 +124,7 @@ pub fn check_newest(
     session: &SessionName,
     tip: CommitId,
     most: usize,
+    trees: &mut AcceptedTrees,
 ) -> Checked {
     let mut checked = Checked::default();
     let mut next = Some(tip);
@@ -127,7 +135,7 @@ pub fn check_newest(
                 next = turn.previous;
                 let is_wanted = checked.turns.len() < most;
                 let faults = match is_wanted {
-                    true => faults_of(repository, &turn),
+                    true => faults_of(repository, &turn, trees),
                     false => Vec::new(),
                 };
                 checked.turns.push(CheckedTurn::of(&turn, faults));
@@ -148,10 +156,11 @@ pub fn check_newest(
     checked
 }
 
-fn faults_of(repository: &Repository, turn: &Turn) -> Vec<Fault> {
+fn faults_of(repository: &Repository, turn: &Turn, trees: &mut AcceptedTrees) -> Vec<Fault> {
     let mut check = TurnCheck {
         repository,
         turn,
+        trees,
         faults: Vec::new(),
     };
     check.turn();
@@ -161,6 +170,7 @@ fn faults_of(repository: &Repository, turn: &Turn) -> Vec<Fault> {
 struct TurnCheck<'a> {
     repository: &'a Repository,
     turn: &'a Turn,
+    trees: &'a mut AcceptedTrees,
     faults: Vec<Fault>,
 }
 
@@ -339,6 +349,13 @@ impl TurnCheck<'_> {
             (Ok(old), Ok(new)) => (old, new),
             (Err(error), _) | (_, Err(error)) => return self.fault("T9", format!("{error:#}")),
         };
+
+        let mut trees = [old, new].into_iter();
+        let refused = trees.find_map(|tree| self.trees.find_refused(self.repository, tree));
+        if let Some(name) = refused {
+            let name = lossy(&name);
+            self.fault("T11", format!("git refuses a name of its files: `{name}`"));
+        }
 
         // A diff that is too large is a fault. Trees that are missing in a partial clone are not.
         let changes = diff::changes(self.repository, old, new);

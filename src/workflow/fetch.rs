@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::git::check_objects::AcceptedTrees;
 use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
@@ -186,6 +187,7 @@ fn take(
         moves: Vec::new(),
         dropped: Vec::new(),
         checked: HashMap::new(),
+        trees: AcceptedTrees::default(),
         turns: 0,
     };
 
@@ -274,6 +276,7 @@ struct Taker<'p> {
     dropped: Vec<String>,
     /// Several sessions can have the same tip.
     checked: HashMap<CommitId, Rc<Checked>>,
+    trees: AcceptedTrees,
     /// Checked so far.
     turns: usize,
 }
@@ -288,7 +291,12 @@ impl Taker<'_> {
             return None;
         }
 
-        let checked = Rc::new(check(&self.project.repository, session, tip));
+        let checked = Rc::new(check(
+            &self.project.repository,
+            session,
+            tip,
+            &mut self.trees,
+        ));
         self.turns += checked.turns.len().max(1);
         self.checked.insert(tip, Rc::clone(&checked));
         Some(checked)

@@ -17,6 +17,7 @@ use self::remote_state::read_remote_states;
 use remote_state::{RemoteState, number, references};
 
 use crate::config::settings::PushMode;
+use crate::git::check_objects::AcceptedTrees;
 use crate::git::object::CommitId;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::transfer::{RefUpdate, SentRef, send_refs};
@@ -184,7 +185,13 @@ fn check_as_fetched(
 ) -> anyhow::Result<()> {
     let name = sent.target.at(remote.as_str());
     let new = usize::try_from(sent.new_turns).unwrap_or(usize::MAX);
-    let checked = check_newest(&project.repository, &name, sent.to, new);
+    let checked = check_newest(
+        &project.repository,
+        &name,
+        sent.to,
+        new,
+        &mut AcceptedTrees::default(),
+    );
     match checked.faults.into_iter().next() {
         None => Ok(()),
         Some(fault) => Err(PushError::Unsound {

@@ -19,7 +19,7 @@ use super::displaced::{
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::path_handle::{IfMissing, OnDisk, PathHandle, Trace, WalkResult};
-use crate::git::paths::parent_dirs;
+use crate::git::paths::{is_valid_link_name, parent_dirs, split};
 use crate::git::version::{self, DiskVersion, Mark, TreeVersion};
 use crate::host::fault;
 use crate::text::transplant::keeps_own_lines;
@@ -244,6 +244,10 @@ impl<'repo> PartPublisher<'repo> {
         let Some(entry) = &step.change.new else {
             anyhow::bail!("a deletion writes nothing")
         };
+        if entry.mode == EntryMode::Link && !is_valid_link_name(split(path).1) {
+            let why = "git refuses a symlink of this name".to_owned();
+            return Ok(Staging::Conflict(Conflict::Failed(why)));
+        }
         let contents = match step.onto.bytes {
             NewBytes::Bytes(bytes) => Ok(self.new.contents_of(bytes, entry, step.permissions)),
             NewBytes::CheckedOut | NewBytes::Unfit => {

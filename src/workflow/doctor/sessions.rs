@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{HealthCheck, Patient, owned_by_another};
 use crate::change::id::CHANGES;
+use crate::git::check_objects::AcceptedTrees;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::refs::repair::RefScan;
@@ -196,7 +197,13 @@ fn report_verified(read: usize, all: usize) -> HealthCheck {
 }
 
 fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<HealthCheck> {
-    let mut checked = check_newest(&project.repository, session, tip, TURNS);
+    let mut checked = check_newest(
+        &project.repository,
+        session,
+        tip,
+        TURNS,
+        &mut AcceptedTrees::default(),
+    );
     if checked.faults.is_empty() {
         let newest = checked.turns.iter().take(TURNS);
         let missing = newest.filter_map(|turn| missing_file(&project.repository, turn));

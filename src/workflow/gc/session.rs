@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::git::check_objects::AcceptedTrees;
 use crate::git::history;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
@@ -67,7 +68,13 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
 
 pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<Option<String>> {
     let tip = project.store().tip_id(session)?;
-    let faults = check(&project.repository, session, tip).faults;
+    let faults = check(
+        &project.repository,
+        session,
+        tip,
+        &mut AcceptedTrees::default(),
+    )
+    .faults;
     if !faults.is_empty() {
         store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
     }

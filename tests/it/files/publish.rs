@@ -440,6 +440,23 @@ fn staged_files_are_discarded_if_another_version_cannot_be_made() {
 }
 
 #[test]
+fn a_symlink_that_git_refuses_is_not_written() {
+    let repo = TestRepo::new().file("a", "1\n");
+    repo.commit("init");
+    let from = tree(&repo);
+    let blob = repo.git(&["rev-parse", "HEAD:a"]);
+    let mut mktree = repo.command("git");
+    mktree.arg("mktree");
+    let entries = format!("120000 blob {blob}\t.gitmodules\n100644 blob {blob}\ta\n");
+    let to = repo.reads(mktree, entries).stdout.trim().parse().unwrap();
+    let conflicts = publish(&repo, from, to).conflicts;
+    let why = "git refuses a symlink of this name".to_owned();
+    let expected = (b".gitmodules".to_vec(), Conflict::Failed(why));
+    assert_eq!(conflicts.into_iter().collect::<Vec<_>>(), [expected]);
+    assert!(!repo.path().join(".gitmodules").is_symlink());
+}
+
+#[test]
 fn attributes_and_the_files_they_govern_change_together() {
     let repo = TestRepo::new();
     let (from, to) = trees(

@@ -73,6 +73,49 @@ fn pb7_an_inherited_publication_is_not_that_of_a_change() {
     check(&ben, "liar", &["turn 2: its publication", "(PB7)"]);
 }
 
+/// Bug: git checks only objects that arrive, and a `git fetch` of a branch had brought these.
+#[test]
+fn t11_a_name_that_git_refuses_is_not_taken_with_objects_that_are_here() {
+    let (ada, ben, _) = world();
+    let after = ada.git(&["rev-parse", &format!("{TIP}^2")]);
+    let tree = |entry: &str| {
+        let mut mktree = ada.command("git");
+        mktree.arg("mktree");
+        let all = format!("{}\n{entry}\n", ada.git(&["ls-tree", &after]));
+        ada.reads(mktree, all).stdout.trim().to_owned()
+    };
+    let blob = ada.git(&["rev-parse", &format!("{after}:one.txt")]);
+    let dir = ada.git(&["rev-parse", &format!("{after}^{{tree}}")]);
+    for (session, entry, name) in [
+        (
+            "link",
+            format!("120000 blob {blob}\t.gitmodules"),
+            ".gitmodules",
+        ),
+        ("file", format!("100644 blob {blob}\t.Git"), ".Git"),
+        ("dir", format!("040000 tree {dir}\tgit~1"), "git~1"),
+        ("up", format!("040000 tree {dir}\t.."), ".."),
+    ] {
+        let parent = ada.git(&["rev-parse", &format!("{after}^")]);
+        let message = ada.git(&["log", "-1", "--format=%B", &after]);
+        let args = ["commit-tree", &tree(&entry), "-p", &parent, "-m", &message];
+        let evil = ada.git(&args);
+        ada.git(&["push", "-q", "origin", &format!("+{evil}:refs/heads/evil")]);
+        ben.git(&["fetch", "-q", "origin", "evil"]);
+
+        let meta = ada.git(&["show", &format!("{TIP}:meta.yaml")]);
+        let forged = meta.replace(&after, &evil);
+        let previous = ada.git(&["rev-parse", &format!("{TIP}^1")]);
+        forge_onto(&ada, session, &format!("{previous} {evil}"), &|git| {
+            put(&ada, git, "meta.yaml", &forged);
+        });
+        let why = format!("git refuses a name of its files: `{name}` (T11)");
+        check(&ben, session, &[&why]);
+        let gone = format!(":refs/teddy/sessions/{session}");
+        ada.git(&["push", "-q", "origin", &gone]);
+    }
+}
+
 /// Ada's session has landed, and the server has it.
 fn landed() -> (TestRepo, TestRepo) {
     let (ada, ben, _) = world();
