@@ -283,6 +283,14 @@ impl<'p> Tracer<'p> {
                 true => named.missing = named.missing.or(Some(session)),
             }
         }
+        if named.found.is_empty() {
+            for session in other_candidates(self.project)? {
+                let positions = self.find_rows(&session, &trailers);
+                if !positions.is_empty() {
+                    named.found.push((session, positions));
+                }
+            }
+        }
         Ok(named)
     }
 
@@ -452,13 +460,14 @@ fn candidates(project: &Project, sessions: Vec<SessionName>) -> anyhow::Result<V
         candidates.push(name);
     }
 
-    // A session that was renamed since has the turns, by their ids.
-    let is_gone = candidates.iter().all(|name| store.tip_id(name).is_err());
-    if is_gone {
-        let others = store.newest(store.sessions()?)?.into_iter();
-        candidates.extend(others.take(MAX_OTHERS).map(|row| row.session));
-    }
     Ok(candidates)
+}
+
+/// A session that was renamed since has the turns, by their ids.
+fn other_candidates(project: &Project) -> anyhow::Result<Vec<SessionName>> {
+    let store = project.store();
+    let newest = store.newest(store.sessions()?)?.into_iter();
+    Ok(newest.take(MAX_OTHERS).map(|row| row.session).collect())
 }
 
 /// Returns the turns that a commit of `land` names, oldest first. Empty if it names none, or if no
@@ -469,7 +478,8 @@ pub fn landed_turns(project: &Project, commit: CommitId) -> anyhow::Result<Vec<T
         return Ok(Vec::new());
     }
     let store = project.store();
-    for session in candidates(project, sessions)? {
+    let candidates = candidates(project, sessions)?;
+    for session in candidates.into_iter().chain(other_candidates(project)?) {
         let Ok(tip) = store.tip(&session) else {
             continue;
         };

@@ -2,7 +2,7 @@
 //!
 //! Turns that several sessions share are read once. An unreadable chain does not hide the others.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::project::Project;
@@ -12,7 +12,7 @@ use crate::session::turn::session_in;
 /// As far as the commit tells.
 #[derive(Debug, Clone)]
 pub struct ChainTurn {
-    /// In which it was recorded, or if that is gone, through which it was found.
+    /// In which it was recorded, or if that does not have it any more, through which it was found.
     pub session: SessionName,
     /// Distance from the start of the session.
     pub number: u64,
@@ -39,26 +39,37 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         Some(name) => vec![(name.clone(), store.tip_id(name)?)],
         None => store.sessions()?,
     };
-    let names: HashSet<&SessionName> = sessions.iter().map(|(name, _)| name).collect();
     let (mut chains, mut known) = (Chains::default(), HashMap::new());
+    let mut bases: HashMap<&SessionName, Option<FoundAt>> = HashMap::new();
+    let mut recorded_in = Vec::new();
     for (name, tip) in &sessions {
-        match chain(project, *tip, &known) {
-            Ok(commits) => chains
-                .turns
-                .extend(commits.into_iter().map(|(number, commit)| {
-                    known.insert(commit.id, number);
-                    // The session can be deleted.
-                    let recorded_in = session_in(&commit.message).filter(|it| names.contains(it));
-                    ChainTurn {
-                        session: recorded_in.unwrap_or_else(|| name.clone()),
-                        number,
-                        commit: commit.id,
-                        tree: commit.tree,
-                        workspace: commit.parents.get(1).copied(),
-                        seconds: commit.seconds,
-                    }
-                })),
-            Err(error) => chains.broken.push((name.clone(), format!("{error:#}"))),
+        let (base, commits) = match chain(project, *tip, &known) {
+            Ok(chain) => chain,
+            Err(error) => {
+                chains.broken.push((name.clone(), format!("{error:#}")));
+                continue;
+            }
+        };
+        let first = base.map_or(0, |base| base.number + 1);
+        for (number, commit) in (first..).zip(&commits) {
+            known.insert(commit.id, FoundAt { name, number });
+            recorded_in.push(session_in(&commit.message));
+            chains.turns.push(ChainTurn {
+                session: name.clone(),
+                number,
+                commit: commit.id,
+                tree: commit.tree,
+                workspace: commit.parents.get(1).copied(),
+                seconds: commit.seconds,
+            });
+        }
+        bases.insert(name, base);
+    }
+
+    // The session can be deleted or renamed, and another one have its name.
+    for (turn, recorded_in) in chains.turns.iter_mut().zip(recorded_in) {
+        if let Some(recorded_in) = recorded_in.filter(|name| has_turn(&bases, name, turn)) {
+            turn.session = recorded_in;
         }
     }
 
@@ -68,16 +79,41 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
     Ok(chains)
 }
 
-/// Oldest first, with their numbers. Begins at the start, or after a turn of an earlier chain.
-fn chain(
+/// The session through which a turn was found, and the number of the turn.
+#[derive(Clone, Copy)]
+struct FoundAt<'a> {
+    name: &'a SessionName,
+    number: u64,
+}
+
+/// Whether a turn that was found through any session is also one of this session. `bases` are the
+/// turns before those that were found through a session.
+fn has_turn(
+    bases: &HashMap<&SessionName, Option<FoundAt<'_>>>,
+    session: &SessionName,
+    turn: &ChainTurn,
+) -> bool {
+    let mut next = Some((session, u64::MAX));
+    while let Some((name, newest)) = next {
+        if *name == turn.session {
+            return turn.number <= newest;
+        }
+        let base = bases.get(name).copied().flatten();
+        next = base.map(|base| (base.name, base.number));
+    }
+    false
+}
+
+/// Oldest first. Begins at the start, or after a turn of an earlier chain, which is returned, too.
+fn chain<'a>(
     project: &Project,
     tip: CommitId,
-    known: &HashMap<CommitId, u64>,
-) -> anyhow::Result<Vec<(u64, Commit)>> {
-    let (mut commits, mut next, mut first) = (Vec::new(), Some(tip), 0);
+    known: &HashMap<CommitId, FoundAt<'a>>,
+) -> anyhow::Result<(Option<FoundAt<'a>>, Vec<Commit>)> {
+    let (mut commits, mut next, mut base) = (Vec::new(), Some(tip), None);
     while let Some(id) = next {
-        if let Some(number) = known.get(&id) {
-            first = number + 1;
+        base = known.get(&id).copied();
+        if base.is_some() {
             break;
         }
         let commit = project.repository.commit(id)?;
@@ -85,5 +121,6 @@ fn chain(
         commits.push(commit);
     }
 
-    Ok((first..).zip(commits.into_iter().rev()).collect())
+    commits.reverse();
+    Ok((base, commits))
 }

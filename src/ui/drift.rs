@@ -112,17 +112,21 @@ pub fn lacking(session: &SessionName, turns: &[TurnName]) -> String {
 
 /// Lists turns by session, in order within each, as in `turns 1 and 2 of one`.
 pub fn list_of(turns: &[TurnName]) -> String {
-    let mut sessions: Vec<(&str, Vec<u64>)> = Vec::new();
+    let mut sessions: Vec<(&TurnName, Vec<u64>)> = Vec::new();
     for turn in turns {
-        match sessions.iter_mut().find(|(name, _)| *name == turn.session) {
+        let is_same =
+            |one: &TurnName| one.session == turn.session && one.is_deleted == turn.is_deleted;
+        match sessions.iter_mut().find(|(first, _)| is_same(first)) {
             Some((_, numbers)) => numbers.push(turn.turn),
-            None => sessions.push((&turn.session, vec![turn.turn])),
+            None => sessions.push((turn, vec![turn.turn])),
         }
     }
 
-    let name = |(session, mut numbers): (&str, Vec<u64>)| {
+    let name = |(first, mut numbers): (&TurnName, Vec<u64>)| {
         numbers.sort_unstable();
-        format!("{} of {}", numbered(&numbers), sanitize_line(session))
+        let deleted = if first.is_deleted { " (deleted)" } else { "" };
+        let session = sanitize_line(&first.session);
+        format!("{} of {session}{deleted}", numbered(&numbers))
     };
     first_names(sessions.into_iter().map(name), MAX_NAMED)
 }
@@ -255,6 +259,7 @@ mod tests {
 
     fn turns(session: &str, numbers: &[u64]) -> Vec<TurnName> {
         let name = |turn: &u64| TurnName {
+            is_deleted: false,
             session: session.to_owned(),
             turn: *turn,
         };

@@ -1,7 +1,5 @@
 //! Text of the notices that workflows report.
 
-use std::collections::BTreeSet;
-
 use super::drift;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
@@ -570,17 +568,16 @@ pub fn restore_note(note: &RestoreNote) -> String {
         ),
         RestoreNote::TakenFromOthers(turns) => taken_from_others(turns),
         RestoreNote::TakenFromDeleted(turns) => {
-            let sessions: BTreeSet<&str> = turns.iter().map(|turn| turn.session.as_str()).collect();
-            let sessions: Vec<&str> = sessions.into_iter().collect();
-            let (noun, them) = match sessions.len() {
-                1 => ("session", "it"),
-                _ => ("sessions", "them"),
+            let mut sessions = turns.iter().map(|turn| &turn.session);
+            let first = sessions.next();
+            let them = match sessions.all(|session| Some(session) == first) {
+                true => "that session",
+                false => "those sessions",
             };
             format!(
-                "your files no longer contain {}, and there is no {noun} {} here; \
+                "your files no longer contain {}; \
                  if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores {them}",
-                drift::list_of(turns),
-                sanitize_line(&sessions.join(", "))
+                drift::list_of(turns)
             )
         }
         RestoreNote::WouldTakeFromOthers(turns) => format!(

@@ -31,7 +31,6 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored, Status};
-use crate::session::name::SessionName;
 use crate::session::publication::{Publication, Stack};
 use crate::session::turn::{Turn, in_next, restore_title, trailer};
 use crate::text::path::{lossy, lossy_paths};
@@ -247,11 +246,8 @@ impl Restore<'_> {
         let now = stacks.after(&project.store().tip(&tip.session)?)?;
         let landed = self.still_landed(&self.own_turns_lost(&now)?)?;
         let others = self.turns_of_others(&now)?;
-        let exists = |turn: &TurnName| {
-            SessionName::from_ref(&turn.session)
-                .is_ok_and(|session| project.store().has(&session).unwrap_or(true))
-        };
-        let (others, deleted): (Vec<_>, Vec<_>) = others.into_iter().partition(exists);
+        let (deleted, others): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|turn| turn.is_deleted);
 
         let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
         let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));

@@ -27,6 +27,9 @@ const MAX_BACK: usize = 32;
 pub struct TurnName {
     pub session: String,
     pub turn: u64,
+    /// No session has it any more; `session` is the name of the one that had it.
+    #[serde(rename = "deleted", skip_serializing_if = "std::ops::Not::not")]
+    pub is_deleted: bool,
 }
 
 /// A turn whose result was not applied because it conflicted with the user's edits.
@@ -280,10 +283,11 @@ pub fn taken_of(
     after: &Stack<CommitId>,
 ) -> anyhow::Result<Vec<u64>> {
     let [removed, _] = stack_differences(stacks, before, after)?;
+    let sessions = stacks.sessions()?;
     let mut turns = Vec::new();
     for id in removed {
         let patch = stacks.patch(id)?;
-        if own.contains(&id) || stacks.session_of(&patch)? == session.as_str() {
+        if own.contains(&id) || stacks.session_of(&patch, &sessions).as_ref() == Some(session) {
             turns.push(patch.turn);
         }
     }
@@ -292,20 +296,20 @@ pub fn taken_of(
 }
 
 fn turns_of(stacks: &Stacks<'_>, ids: &[CommitId]) -> anyhow::Result<Vec<TurnName>> {
-    let mut current_names = BTreeMap::new();
-    let mut name = |id: &CommitId| {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sessions = stacks.sessions()?;
+    let name = |id: &CommitId| {
         let patch = stacks.patch(*id)?;
-        let session = match current_names.get(&patch.session) {
-            Some(name) => Clone::clone(name),
-            None => stacks.session_of(&patch)?,
-        };
-        current_names.insert(patch.session.clone(), session.clone());
+        let session = stacks.session_of(&patch, &sessions);
         Ok(TurnName {
-            session,
+            is_deleted: session.is_none(),
+            session: session.map_or_else(|| patch.session.clone(), |name| name.to_string()),
             turn: patch.turn,
         })
     };
-    let mut turns: Vec<TurnName> = ids.iter().map(&mut name).collect::<anyhow::Result<_>>()?;
+    let mut turns: Vec<TurnName> = ids.iter().map(name).collect::<anyhow::Result<_>>()?;
     turns.dedup();
 
     Ok(turns)

@@ -21,6 +21,7 @@ use crate::git::repository::{MAIN_WORKTREE, Repository};
 use crate::host::file::write_atomic;
 use crate::session::journal::Journal;
 use crate::session::meta::Workspace;
+use crate::session::name::SessionName;
 use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
@@ -44,13 +45,18 @@ pub struct Patch {
 pub struct Stacks<'a> {
     repository: &'a Repository,
     patches: RefCell<BTreeMap<CommitId, Rc<Patch>>>,
+    /// By the newest turn of a session.
+    codes: RefCell<BTreeMap<CommitId, Option<Rc<Codes>>>>,
 }
+
+type Codes = Vec<Option<CommitId>>;
 
 impl<'a> Stacks<'a> {
     pub fn new(repository: &'a Repository) -> Stacks<'a> {
         Stacks {
             repository,
             patches: RefCell::default(),
+            codes: RefCell::default(),
         }
     }
 
@@ -284,33 +290,54 @@ impl<'a> Stacks<'a> {
         Ok(patch)
     }
 
+    /// All sessions here, with their newest turns.
+    pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
+        let repository = self.repository;
+        Store { repository }.sessions()
+    }
+
     /// The session that has the turn of a patch now. A patch keeps the name that its session had, but
-    /// a session can be renamed. The name stays if no session has the turn any more.
-    pub fn session_of(&self, patch: &Patch) -> anyhow::Result<String> {
-        let store = Store {
-            repository: self.repository,
-        };
-        let sessions = store.sessions()?;
-        if sessions
-            .iter()
-            .any(|(name, _)| name.as_str() == patch.session)
-        {
-            return Ok(patch.session.clone());
-        }
-
-        for (name, id) in sessions {
-            let Ok(tip) = Turn::read(self.repository, &name, id) else {
-                continue;
+    /// that can be renamed, deleted, or the name of another session by now. `None` if no session has
+    /// the turn any more.
+    pub fn session_of(
+        &self,
+        patch: &Patch,
+        sessions: &[(SessionName, CommitId)],
+    ) -> Option<SessionName> {
+        let is_recorded = |name: &SessionName| name.as_str() == patch.session;
+        let has_turn = |name: &SessionName, tip: CommitId| {
+            let Some(codes) = self.codes(tip) else {
+                return is_recorded(name);
             };
-            if tip.number() >= patch.turn
-                && let Ok(turn) = store.earlier(&tip, patch.turn)
-                && turn.workspace == Some(patch.change.after)
-            {
-                return Ok(name.to_string());
+            let turn = usize::try_from(patch.turn).ok();
+            match turn.and_then(|turn| codes.get(turn).copied()) {
+                Some(Some(code)) => code == patch.change.after,
+                // Without code, the name is all there is.
+                Some(None) => is_recorded(name),
+                None => false,
             }
+        };
+        let recorded = sessions.iter().filter(|(name, _)| is_recorded(name));
+        let mut all = recorded.chain(sessions);
+        let found = all.find(|(name, tip)| has_turn(name, *tip));
+        found.map(|(name, _)| name.clone())
+    }
+
+    /// The workspace commits of a session's turns, oldest first. `None` if it cannot be read.
+    fn codes(&self, tip: CommitId) -> Option<Rc<Codes>> {
+        if let Some(codes) = self.codes.borrow().get(&tip) {
+            return codes.clone();
         }
 
-        Ok(patch.session.clone())
+        let (mut codes, mut next) = (Codes::new(), Some(tip));
+        while let Some(commit) = next.and_then(|id| self.repository.commit(id).ok()) {
+            codes.push(commit.parents.get(1).copied());
+            next = commit.parents.first().copied();
+        }
+        codes.reverse();
+        let codes = next.is_none().then(|| Rc::new(codes));
+        self.codes.borrow_mut().insert(tip, codes.clone());
+        codes
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::git::history;
 use crate::git::object::CommitId;
 use crate::project::Project;
 use crate::query::log::{self, LogRow, WalkedRows, walk_rows};
@@ -113,21 +114,22 @@ fn lanes(
     only: Option<&SessionName>,
     rows: &dyn Fn(&SessionName) -> WalkedRows,
 ) -> anyhow::Result<Timeline> {
-    let all = project.store().sessions()?;
     let names: Vec<SessionName> = match only {
         Some(only) => {
             project.store().tip_id(only)?;
             vec![only.clone()]
         }
-        None => all.iter().map(|(name, _)| name.clone()).collect(),
+        None => {
+            let all = project.store().sessions()?.into_iter();
+            all.map(|(name, _)| name).collect()
+        }
     };
 
     let in_use = project.session().ok();
-    let exists = |name: &SessionName| all.iter().any(|(other, _)| other == name);
     let lane = |name: SessionName| {
         let WalkedRows { mut rows, error } = rows(&name);
         let changed = rows.first().and_then(|row| row.time.clone());
-        let parent = parent(project, &name, &rows).filter(|(parent, _)| exists(parent));
+        let parent = parent(project, &name, &rows);
         if let Some((_, number)) = &parent {
             rows.retain(|row| row.number > *number);
         }
@@ -161,7 +163,11 @@ fn parent(project: &Project, session: &SessionName, rows: &[LogRow]) -> Option<(
     }
 
     let shared = rows.get(rows.partition_point(is_own))?;
-    Some((recorded_in(shared)?, shared.number))
+    let parent = recorded_in(shared)?;
+    // That session can be deleted or renamed, and another one have its name.
+    let tip = project.store().tip_id(&parent).ok()?;
+    let is_shared = history::is_ancestor(&project.repository, shared.commit, tip);
+    is_shared.ok()?.then_some((parent, shared.number))
 }
 
 /// Turns in which the first request is searched. Each costs one commit.

@@ -413,6 +413,98 @@ fn turns_in_the_files_have_the_name_that_their_session_has_now() {
     ");
 }
 
+/// Three turns in the files: of `one`, of `two`, which is then renamed or deleted, and of a new `two`.
+fn name_taken_again(rename: bool) -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    let turn = |session: &str, path: &str| {
+        repo.workflow().new_session(session).done();
+        let text = format!("{path} of {session}\n");
+        repo.workflow()
+            .run_plan(&plan(&format!("Make {path}"), &[create(path, &text)]));
+    };
+    turn("one", "b.txt");
+    turn("two", "c.txt");
+    match rename {
+        true => repo.done(&["branch", "-m", "two", "zwei"]),
+        false => repo.done(&["gc", "two", "-y"]),
+    };
+    turn("two", "d.txt");
+    repo
+}
+
+/// Bug: both were turn 1 of `two`, once.
+#[test]
+fn a_turn_of_a_renamed_session_is_not_one_of_the_session_that_has_its_name_now() {
+    let repo = name_taken_again(true);
+    repo.workflow().switch("one").done();
+    let undone = repo.workflow().undo(1).done();
+    let says = "no longer contain turn 1 of two, turn 1 of zwei; `teddy pick two:1 zwei:1` applies only them";
+    assert!(undone.contains(says), "{undone}");
+    repo.done(&["pick", "two:1", "zwei:1"]);
+    assert_eq!(repo.read("c.txt"), "c.txt of two\n");
+}
+
+#[test]
+fn a_turn_of_a_deleted_session_is_not_one_of_the_session_that_has_its_name_now() {
+    let repo = name_taken_again(false);
+    repo.workflow().switch("one").done();
+    assert_eq!(
+        repo.json(&["status"], 0)["workspace"]["extra"],
+        serde_json::json!([
+            { "session": "two", "turn": 1 },
+            { "session": "two", "turn": 1, "deleted": true },
+        ])
+    );
+    let undone = repo.workflow().undo(1).done();
+    for says in [
+        "no longer contain turn 1 of two; `teddy pick two:1` applies only it",
+        "no longer contain turn 1 of two (deleted); if `teddy gc` left a bundle",
+    ] {
+        assert!(undone.contains(says), "{undone}");
+    }
+}
+
+/// Bug: `log --all` and `find` named a turn of the new session, and `browse` and `web` no turn of the
+/// renamed one.
+#[test]
+fn the_turns_of_a_renamed_session_have_its_name_in_every_list() {
+    let repo = name_taken_again(true);
+    let log = repo.json(&["log", "--all"], 0);
+    let mut names: Vec<String> = log
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| format!("{}:{}", row["session"].as_str().unwrap(), row["number"]))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["one:0", "one:1", "two:0", "two:1", "zwei:0", "zwei:1"]
+    );
+    let browse = repo.json(&["browse"], 0);
+    let sessions = browse["sessions"].as_array().unwrap();
+    let zwei = sessions.iter().find(|row| row["name"] == "zwei").unwrap();
+    assert_eq!(zwei["parent"], serde_json::Value::Null);
+    assert_eq!(zwei["rows"].as_array().unwrap().len(), 2);
+}
+
+/// Bug: `show` found no turn, and `blame` said that it is not here.
+#[test]
+fn a_landed_turn_of_a_renamed_session_is_found_by_its_id() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.workflow().new_session("two").done();
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.done(&["land", "--no-edit"]);
+    repo.done(&["branch", "-m", "two", "zwei"]);
+    repo.done(&["new", "two"]);
+    repo.teddy(&["show", "HEAD"]).check(0, &["turn zwei:1 "]);
+    repo.teddy(&["blame", "b.txt"])
+        .check(0, &["zwei:1 Make b 1) b"]);
+}
+
 #[test]
 fn a_session_is_renamed_with_its_waiting_plan() {
     let repo = TestRepo::new().file("a.txt", "one\n");
