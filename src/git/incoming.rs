@@ -21,11 +21,11 @@ use gix::refs::FullName;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
-use crate::git::history;
 use crate::git::intake::{self, MAX_OBJECT};
 use crate::git::keep::pack::{Pack, Sealed, deflated, keep};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
+use crate::git::{history, refs};
 use crate::host::file::{FileKind, Root};
 
 const MAX_NAMED_REFS: usize = 5;
@@ -47,7 +47,7 @@ pub(in crate::git) fn receive(
 ) -> anyhow::Result<Received> {
     let mut received = Received {
         commit: None,
-        remarks: refs_remark(git).into_iter().collect(),
+        remarks: refs_remark(repository, git)?.into_iter().collect(),
     };
     let Some(head) = read_head(git, repository.gix.object_hash()) else {
         let message =
@@ -110,9 +110,12 @@ fn import_head(
     Ok(true)
 }
 
-/// Reports refs that commands created. They are lost with the repository.
-fn refs_remark(git: &Root) -> Option<String> {
-    let created = loose_refs(git);
+/// Reports refs that commands created. They are lost with the repository. The user's branch is that
+/// of HEAD.
+fn refs_remark(repository: &Repository, git: &Root) -> anyhow::Result<Option<String>> {
+    let mut created = loose_refs(git);
+    let branch = refs::branch_or_head(repository)?;
+    created.retain(|name| name.strip_prefix(b"refs/heads/") != Some(branch.as_bytes()));
     let listed: Vec<_> = created
         .iter()
         .take(MAX_NAMED_REFS)
@@ -125,12 +128,12 @@ fn refs_remark(git: &Root) -> Option<String> {
         String::new()
     };
 
-    (!listed.is_empty()).then(|| {
+    Ok((!listed.is_empty()).then(|| {
         format!(
             "{}{more} made by the commands: refs of their own repository are not taken over",
             listed.join(", ")
         )
-    })
+    }))
 }
 
 const MAX_REF: u64 = 8 * 1024;

@@ -5,7 +5,7 @@
 //! settings go into this repository. It is prepared where commands cannot write, and renamed into
 //! place. Afterwards it is read like an untrusted push ([`crate::git::incoming`]) and deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,7 +23,7 @@ use super::{MAX_INDEX, SessionWorktree, visible};
 use crate::git::ignore::rule_for;
 use crate::git::object::CommitId;
 use crate::git::repository::{Repository, alternates_line};
-use crate::git::{During, diff, incoming};
+use crate::git::{During, diff, history, incoming, refs};
 use crate::host::clock;
 use crate::host::file::{Root, make_writable, remove_at_path, remove_below};
 
@@ -177,10 +177,14 @@ impl SessionWorktree {
             git.make_dir(Path::new(dir))?;
         }
 
-        put("HEAD", format!("{at}\n").as_bytes())?;
+        let mut refs = copy_refs(user)?;
+        let head = match refs.move_branch(user, at)? {
+            Some(branch) => format!("ref: {branch}\n"),
+            None => format!("{at}\n"),
+        };
+        put("HEAD", head.as_bytes())?;
         let config = generate_config(user).during("copying git's settings")?;
         put("config", &config)?;
-        let refs = copy_refs(user)?;
         let roots = roots(user, &refs, at);
         let dir = self.record.visible();
         let store = visible::make_visible_store(user, &dir, &roots)?;
@@ -192,7 +196,7 @@ impl SessionWorktree {
             None => store,
         };
         put("objects/info/alternates", &alternates(user, &store)?)?;
-        put("packed-refs", &refs.packed)?;
+        put("packed-refs", &refs.packed())?;
         for (name, target) in refs.symbolic {
             git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
         }
@@ -209,17 +213,13 @@ impl SessionWorktree {
     fn copy_rules(&self, git: &Root, user: &Repository) -> anyhow::Result<()> {
         let common = user.common_dir();
         let rules = RULES.map(|name| (name, common.join(name)));
-        let sparse = (
-            "info/sparse-checkout",
-            user.git_dir().join("info/sparse-checkout"),
-        );
         let edges = user
             .gix
             .shallow_file()
             .during("finding the shallow edges")?;
         let edges = ("shallow", edges);
 
-        for (name, path) in rules.into_iter().chain([sparse, edges]) {
+        for (name, path) in rules.into_iter().chain([edges]) {
             let mut bytes = copy_file(&path, MAX_COPIED);
             if name == EXCLUDE && !self.linked.is_empty() {
                 // A rule has one line.
@@ -245,11 +245,9 @@ fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
 fn roots(user: &Repository, refs: &CopiedRefs, at: CommitId) -> BTreeSet<ObjectId> {
     let grafts = user.common_dir().join("info/grafts");
     let grafts = copy_file(&grafts, MAX_COPIED).unwrap_or_default();
-    let words = [&refs.packed, &grafts];
-    let words = words
-        .into_iter()
-        .flat_map(|text| text.split(u8::is_ascii_whitespace));
-    let ids = words.filter_map(|word| ObjectId::from_hex(word).ok());
+    let words = grafts.split(u8::is_ascii_whitespace);
+    let grafted = words.filter_map(|word| ObjectId::from_hex(word).ok());
+    let ids = refs.direct.values().copied().chain(grafted);
     ids.chain([at.0]).collect()
 }
 
@@ -280,16 +278,16 @@ const EXCLUDED_REFS: [&[u8]; 5] = [
     b"refs/worktree/",
 ];
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default)]
 struct CopiedRefs {
-    packed: Vec<u8>,
+    direct: BTreeMap<Vec<u8>, ObjectId>,
     /// Symbolic refs, which cannot be packed, as name and file content.
     symbolic: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Copies the user's refs. Unreadable refs are left out.
 fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
-    let (mut direct, mut symbolic) = (Vec::new(), Vec::new());
+    let mut copied = CopiedRefs::default();
     for (name, target) in user.refs.all("refs/")?.refs {
         let name = name.as_bstr();
         if EXCLUDED_REFS.iter().any(|start| name.starts_with(start)) {
@@ -297,24 +295,53 @@ fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
         }
 
         match target {
-            Target::Object(id) => direct.push((name.to_vec(), id)),
+            Target::Object(id) => {
+                copied.direct.insert(name.to_vec(), id);
+            }
             Target::Symbolic(target) => {
                 let text = format!("ref: {}\n", target.as_bstr()).into_bytes();
-                symbolic.push((name.to_vec(), text));
+                copied.symbolic.push((name.to_vec(), text));
             }
         }
     }
 
-    direct.sort();
-    let mut packed = PACKED_HEADER.to_vec();
-    for (name, id) in direct {
-        packed.extend(id.to_hex().to_string().bytes());
-        packed.push(b' ');
-        packed.extend(name);
-        packed.push(b'\n');
+    Ok(copied)
+}
+
+impl CopiedRefs {
+    /// Moves the user's branch to the commit that the commands begin with, and returns its name. The
+    /// commit has the user's edits and untracked files: `git checkout main` would take them back if
+    /// `main` were where the user has it.
+    ///
+    /// `None` if HEAD is detached, if the branch is an alias, or if the commit does not contain it.
+    fn move_branch(&mut self, user: &Repository, at: CommitId) -> anyhow::Result<Option<String>> {
+        let head = refs::head(user)?;
+        let contains_head = match head {
+            Some(head) => history::is_ancestor(user, head, at)?,
+            None => true,
+        };
+        let branch = refs::branch(user)?.map(|branch| format!("refs/heads/{branch}"));
+        let branch = branch.filter(|branch| {
+            let is_copied = self.direct.contains_key(branch.as_bytes());
+            contains_head && (is_copied || head.is_none())
+        });
+        if let Some(branch) = &branch {
+            self.direct.insert(branch.clone().into_bytes(), at.0);
+        }
+        Ok(branch)
     }
 
-    Ok(CopiedRefs { packed, symbolic })
+    /// The content of `packed-refs`.
+    fn packed(&self) -> Vec<u8> {
+        let mut packed = PACKED_HEADER.to_vec();
+        for (name, id) in &self.direct {
+            packed.extend(id.to_hex().to_string().bytes());
+            packed.push(b' ');
+            packed.extend(name);
+            packed.push(b'\n');
+        }
+        packed
+    }
 }
 
 // Reads the paths from an index that commands wrote.
@@ -418,7 +445,7 @@ const HARMLESS_KEYS: [(&str, &str); 18] = [
         "core",
         "abbrev attributesfile autocrlf bigfilethreshold checkstat commentchar commentstring eol \
          excludesfile filemode ignorecase precomposeunicode protecthfs protectntfs quotepath \
-         safecrlf sparsecheckout sparsecheckoutcone symlinks trustctime usereplacerefs whitespace",
+         safecrlf symlinks trustctime usereplacerefs whitespace",
     ),
     ("apply", "ignorewhitespace whitespace"),
     ("branch.*", "description merge rebase remote"),

@@ -371,3 +371,65 @@ fn the_git_directory_of_commands_has_few_files_however_many_refs_there_are() {
     ground.ok(&["restore", "0", "-y"]);
     assert_eq!(ground.repo.read("a.txt"), "one\n");
 }
+
+/// Bug: each of these took back the user's edit and deleted the untracked file.
+#[test]
+fn going_to_the_branch_of_the_user_keeps_what_is_not_committed() {
+    let ground = Ground::new();
+    let repo = &ground.repo;
+    repo.write("a.txt", "one\nmine\n");
+    repo.write("notes.txt", "notes\n");
+    for command in [
+        "git checkout -q main",
+        "git switch -q main",
+        "git checkout -q -b topic main",
+        "git stash -q; git checkout -q main; git stash pop -q || true",
+    ] {
+        says(&ground, command);
+        let files = [repo.read("a.txt"), repo.read("notes.txt")];
+        assert_eq!(files, ["one\nmine\n", "notes\n"], "{command}");
+    }
+
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let commit =
+        "git branch --show-current; echo x > new.txt && git add new.txt && git commit -qm made";
+    assert_eq!(says(&ground, commit), "main");
+    let report = ground.ok(&["show"]);
+    assert!(!report.contains("made by the commands"), "{report}");
+    assert_eq!(
+        repo.git(&["log", "--format=%s", "-1", "refs/teddy/sessions/s^2"]),
+        "made"
+    );
+    assert_eq!(repo.git(&["rev-parse", "main"]), head);
+
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(
+        says(
+            &ground,
+            "git branch --show-current; git rev-parse --abbrev-ref HEAD"
+        ),
+        "HEAD"
+    );
+}
+
+/// Bug: git deleted the untracked files outside the patterns.
+#[test]
+fn a_sparse_checkout_keeps_untracked_files_outside_its_patterns() {
+    let ground = Ground::new();
+    let repo = &ground.repo;
+    repo.write("lib/b.txt", "b\n");
+    repo.commit("lib");
+    repo.git(&["sparse-checkout", "set", "src"]);
+    repo.write("lib/mine.txt", "mine\n");
+    repo.write("notes/n.txt", "n\n");
+    for command in [
+        "git checkout -q -b topic",
+        "git reset -q --hard",
+        "git checkout -q main",
+    ] {
+        says(&ground, command);
+        let files = [repo.read("lib/mine.txt"), repo.read("notes/n.txt")];
+        assert_eq!(files, ["mine\n", "n\n"], "{command}");
+        assert!(!repo.path().join("lib/b.txt").exists(), "{command}");
+    }
+}

@@ -106,7 +106,7 @@ fn a_turn_with_a_command_that_commits(format: Format) {
     repo.run_plan(&plan("Commit", &made));
 
     assert_eq!(repo.read("made.txt"), "made\n");
-    assert_eq!(repo.read("log.txt"), "init\nHEAD\n");
+    assert_eq!(repo.read("log.txt"), "By a command\ninit\nmain\n");
     let chain = repo.git(&["log", "--format=%s", "teddy/sessions/demo^2"]);
     assert_eq!(chain, "Commit\nBy a command\ninit");
     let turns = repo.git(&[
