@@ -1,14 +1,18 @@
 //! `teddy land`: commits the changes of turns to the user's branch.
 
+use std::path::Path;
+
 use super::app::App;
 use super::complete;
 use super::difference::STAT_WIDTH;
 use super::exit::{self, ExitStatus};
 use crate::git::diff::render_diffstat;
 use crate::project::Project;
+use crate::query::paths::seen_from;
 use crate::text::counted;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
+use crate::text::shell_word::shell_operands;
 use crate::ui::notice;
 use crate::workflow::land::{
     Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
@@ -72,6 +76,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         options.message = edited_message(app, &project, &options)?;
     }
 
+    let dir = app.dir_in(&project)?;
     let result = land(&project, &options, app.user(&project, true).as_mut())?;
     if app.global.json {
         app.print_json_with_notes(&result, result.obstacles.iter().map(notice::obstacle))?;
@@ -80,7 +85,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         remarks(app, &result);
         report_lacking(app, &result.lacking)?;
     } else {
-        report(app, &result)?;
+        report(app, &result, &dir)?;
     }
 
     // At a terminal, `land` asks about what is lacking.
@@ -144,7 +149,7 @@ fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn report_overlap(app: &App, result: &LandResult, turn: u64) -> anyhow::Result<()> {
+fn report_overlap(app: &App, result: &LandResult, turn: u64, dir: &Path) -> anyhow::Result<()> {
     let paths = result.overlaps.iter();
     app.print(lines("overlap", paths))?;
     if let [.., last] = result.builds_on.as_slice() {
@@ -172,14 +177,14 @@ fn report_overlap(app: &App, result: &LandResult, turn: u64) -> anyhow::Result<(
         "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
          not committed; nothing was changed"
     ));
-    app.note(&format!("hint: {}", way_out(turn, result.has_others)));
+    app.note(&format!("hint: {}", way_out(result, turn, dir)));
     Ok(())
 }
 
 /// Reports the commits, or why there are none.
-fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
+fn report(app: &App, result: &LandResult, dir: &Path) -> anyhow::Result<()> {
     if let Some(turn) = result.overlapping {
-        return report_overlap(app, result, turn);
+        return report_overlap(app, result, turn, dir);
     }
     if !result.lacking.is_empty() {
         return report_lacking(app, &result.lacking);
@@ -211,7 +216,9 @@ fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
     }
     app.warn("these files no longer have what would be committed; nothing was changed");
     let way_back = match lacking.iter().all(|file| file.is_whole) {
-        true => "`teddy status` says what restores it",
+        true => {
+            "`teddy status` says what restores it if you took it back, else `teddy restore <turn> --exact <file>` takes a turn's version"
+        }
         false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
     };
     app.note(&format!(
@@ -220,16 +227,23 @@ fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Explains how to land a turn that overlaps with the user's edits.
-fn way_out(turn: u64, has_others: bool) -> String {
+/// Explains how to land a turn that overlaps with the user's edits, as it is typed in `dir`.
+fn way_out(result: &LandResult, turn: u64, dir: &Path) -> String {
     // The files contain the turn's result, so `git commit -p` would not show the edits separately:
-    // first take the turn out of the files.
+    // first take the turn out of the files. That takes out later turns, which can have landed, so
+    // only these files are committed.
     let before = turn.saturating_sub(1);
+    let paths: Vec<String> = result
+        .overlaps
+        .iter()
+        .map(|path| seen_from(dir, path))
+        .collect();
     let mut hint = format!(
-        "if these are edits of yours: `teddy restore {before}` takes the turn out of your files, \
-         then commit the edits, `teddy undo` puts the turn back, and `teddy land` lands it"
+        "if these are edits of yours: `teddy restore {before}` takes the turn and all later ones out of your files, \
+         `git commit {}` then commits only the edits, `teddy undo` puts the turns back, and `teddy land` lands them",
+        shell_operands(&paths)
     );
-    if has_others {
+    if result.has_others {
         hint.push_str("; `teddy land <turn>` lands another turn alone");
     }
     hint

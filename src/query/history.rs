@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashSet};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::diff::{self, TreeChange};
 use crate::git::history::is_on_branch;
 use crate::git::merge::merge_in_memory;
 use crate::git::object::{CommitId, TreeId};
@@ -445,14 +444,11 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
     for turn in turns {
         let files = turn.meta.workspace.as_ref().context("it has files")?;
         let [before, after] = trees_of(repository, files.change())?;
-        let (number, changes) = (turn.number(), diff::changes(repository, before, after)?);
         let merged = merge_in_memory(repository, before, tree, after)?;
-        let is_there = match merged.is_clean() {
-            true => merged.ours == tree,
-            false => is_contained(project, tip, number, &changes, tree, true)?,
-        };
+        let is_there = merged.ours == tree
+            && is_contained(project, tip, turn.number(), &merged.paths, tree, true)?;
         if !is_there {
-            numbers.push(number);
+            numbers.push(turn.number());
         }
         if merged.is_clean() {
             tree = merged.ours;
@@ -462,18 +458,21 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
     Ok(numbers)
 }
 
-/// Returns whether a tree has what a turn did, with edits of the user's on top: each file of the turn
-/// is the same there as in a later turn that no restore separates from it, or in the user's files.
+/// Returns whether a tree has what a turn did to some files, with edits of the user's on top: each is
+/// the same there as in a later turn that no restore separates from it, or in the user's files.
 pub fn is_contained(
     project: &Project,
     tip: &Turn,
     number: u64,
-    changes: &[TreeChange],
+    paths: &[Vec<u8>],
     tree: TreeId,
     compares_files: bool,
 ) -> anyhow::Result<bool> {
+    if paths.is_empty() {
+        return Ok(true);
+    }
     let repository = &project.repository;
-    let mut missing: BTreeSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
+    let mut missing: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     let entries = repository.entries_at(tree, &missing)?;
     let mut compare = |state: TreeId| {
         let state = repository.entries_at(state, &missing)?;

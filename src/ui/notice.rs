@@ -8,7 +8,7 @@ use crate::git::object::CommitId;
 use crate::git::publish::{Conflict, Salvaged};
 use crate::session::artifact;
 use crate::session::input::ListScope;
-use crate::session::meta::NotCaptured;
+use crate::session::meta::{NotCaptured, RestoreCommand};
 use crate::text::context_list::rooted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
@@ -548,7 +548,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
     match note {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
         RestoreNote::Obstacle(cause) => obstacle(cause),
-        RestoreNote::StillLanded(commits) => still_landed(commits),
+        RestoreNote::StillLanded(by, commits) => still_landed(*by, commits),
         RestoreNote::WouldStayLanded(commits) => would_stay_landed(commits),
         RestoreNote::NotInSnapshot(paths) => format!(
             "{} in the way and in no snapshot, so nothing was changed; move {} away, or `--ours` leaves {} there",
@@ -640,7 +640,11 @@ fn pronoun_of(paths: &[Vec<u8>]) -> &'static str {
 }
 
 /// Says where turns are that were taken out of the files only, and how they are taken out there.
-fn still_landed(landed: &[UndoneCommit]) -> String {
+fn still_landed(by: RestoreCommand, landed: &[UndoneCommit]) -> String {
+    let back = match by {
+        RestoreCommand::Undo => "redo",
+        RestoreCommand::Restore => "undo",
+    };
     let (here, elsewhere): (Vec<_>, Vec<_>) = landed.iter().partition(|landed| landed.is_current);
     let mut sentences = Vec::new();
     if !here.is_empty() {
@@ -652,7 +656,7 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
         let commits = here.iter().map(|landed| format!("{:.8}", landed.commit));
         let commits: Vec<String> = commits.collect();
         sentences.push(format!(
-            "{}, where {stays}; commit your files as they are now, or `teddy redo` and then `git revert {}`",
+            "{}, where {stays}; commit your files as they are now, or `teddy {back}` and then `git revert {}`",
             landed_turns(&here),
             commits.join(" ")
         ));
@@ -796,11 +800,12 @@ mod restore_note_tests {
             branch: branch.to_owned(),
             is_current: branch == "main",
         };
-        let note = RestoreNote::StillLanded(vec![
+        let landed = vec![
             landed("a", &[1], "main"),
             landed("b", &[2, 3], "main"),
             landed("c", &[4], "other"),
-        ]);
+        ];
+        let note = RestoreNote::StillLanded(RestoreCommand::Undo, landed);
         assert_eq!(
             restore_note(&note),
             "turn 1 has landed as aaaaaaaa on main and turns 2, 3 have landed as bbbbbbbb on main, where they stay; commit your files as they are now, or `teddy redo` and then `git revert aaaaaaaa bbbbbbbb`; turn 4 has landed as cccccccc on other, where it stays until `git revert cccccccc` there"

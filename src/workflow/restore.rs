@@ -249,7 +249,8 @@ impl Restore<'_> {
         let (deleted, others): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|turn| turn.is_deleted);
 
-        let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
+        let by = self.restored.by;
+        let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(by, landed));
         let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
         let deleted = (!deleted.is_empty()).then_some(RestoreNote::TakenFromDeleted(deleted));
         Ok(landed.into_iter().chain(others).chain(deleted).collect())

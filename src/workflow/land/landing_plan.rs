@@ -9,7 +9,7 @@ use super::message::{self, Comments, TurnSummary, draft, summarize_turn, with_li
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
 use crate::git::land::commit::{CommitMessage, message_template};
-use crate::git::merge;
+use crate::git::merge::{self, Merged};
 use crate::git::object::read::list_submodules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
@@ -97,11 +97,14 @@ pub(super) fn plan_landing(
     let mut planned: Vec<PlannedCommit> = Vec::new();
 
     for landing in selected.landings {
-        let next = match apply_turn(&project.repository, tree, &landing)? {
-            Ok(next) => next,
-            Err(_) if is_in_tree(project, tip, target, tree, &landing)? => tree,
-            Err(overlap) => return Ok(LandPlan::Overlap(overlap)),
-        };
+        let merged = merge_turn(&project.repository, tree, &landing)?;
+        if !is_in_tree(project, tip, target, tree, &landing, &merged)? {
+            return Ok(LandPlan::Overlap(LandOverlap {
+                turn: landing.turn.number(),
+                paths: merged.paths,
+            }));
+        }
+        let next = merged.ours;
         // HEAD already has the change.
         if next == tree {
             continue;
@@ -143,32 +146,22 @@ pub(super) fn plan_landing(
     Ok(LandPlan::Commits(planned))
 }
 
-fn apply_turn(
-    repository: &Repository,
-    tree: TreeId,
-    landing: &Landing,
-) -> anyhow::Result<Result<TreeId, LandOverlap>> {
-    let merged = merge::merge_trees(repository, landing.before, tree, landing.after)?;
-    Ok(match merged.is_clean() {
-        true => Ok(merged.ours),
-        false => Err(LandOverlap {
-            turn: landing.turn.number(),
-            paths: merged.paths,
-        }),
-    })
+fn merge_turn(repository: &Repository, tree: TreeId, landing: &Landing) -> anyhow::Result<Merged> {
+    merge::merge_trees(repository, landing.before, tree, landing.after)
 }
 
+/// Whether the tree has what the turn did to the conflicting paths.
 fn is_in_tree(
     project: &Project,
     tip: &Turn,
     target: &Target,
     tree: TreeId,
     landing: &Landing,
+    merged: &Merged,
 ) -> anyhow::Result<bool> {
-    let changes = diff::changes(&project.repository, landing.before, landing.after)?;
     let number = landing.turn.number();
     // `select_turns` has checked that the turn is in the files.
-    is_contained(project, tip, number, &changes, tree, target.is_current)
+    is_contained(project, tip, number, &merged.paths, tree, target.is_current)
 }
 
 fn draft_message(
@@ -216,13 +209,15 @@ pub(super) fn apply_commit(
 
     let mut tree = from;
     for landing in &commit.landings {
-        tree = apply_turn(repository, tree, landing)?.map_err(|overlap| {
-            let paths = crate::text::path::lossy_paths(&overlap.paths).join("`, `");
-            let turn = overlap.turn;
-            anyhow::anyhow!(
-                "a hook changed `{paths}` where turn {turn} does, too, so that turn {turn} does not land"
-            )
-        })?;
+        let merged = merge_turn(repository, tree, landing)?;
+        let paths = || crate::text::path::lossy_paths(&merged.paths).join("`, `");
+        let turn = landing.turn.number();
+        anyhow::ensure!(
+            merged.is_clean(),
+            "a hook changed `{}` where turn {turn} does, too, so that turn {turn} does not land",
+            paths()
+        );
+        tree = merged.ours;
     }
 
     Ok(tree)
@@ -371,10 +366,9 @@ pub(super) fn lacking_below(
             continue;
         }
         // A squash merge has the change, but not the commit.
-        let is_there = match apply_turn(&project.repository, target.tree, &landing)? {
-            Ok(tree) => tree == target.tree,
-            Err(_) => is_in_tree(project, tip, target, target.tree, &landing)?,
-        };
+        let merged = merge_turn(&project.repository, target.tree, &landing)?;
+        let is_there = merged.ours == target.tree
+            && is_in_tree(project, tip, target, target.tree, &landing, &merged)?;
         if !is_there {
             lacking.turns.push(number);
             let remote = removed.get(&id).cloned().flatten();

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::git::object::CommitId;
 use crate::git::publish::Published;
+use crate::session::meta::RestoreCommand;
 use crate::text::path::lossy_paths;
 use crate::workspace::drift::{MissingChange, TurnName};
 use crate::workspace::notice::FileObstacle;
@@ -67,7 +68,7 @@ pub enum RestoreNote {
     /// Occupied path, or another reason why a file could not be written.
     Obstacle(FileObstacle),
     /// Reverted turns are still on a branch.
-    StillLanded(Vec<UndoneCommit>),
+    StillLanded(RestoreCommand, Vec<UndoneCommit>),
     /// The same, if a dry run were carried out.
     WouldStayLanded(Vec<UndoneCommit>),
     /// Files outside of snapshots occupy paths that were to be written.

@@ -306,6 +306,26 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
     repo.write("b.txt", "b\nmine\n");
     assert_eq!(lacking(&repo), json!([{"path": "b.txt", "turn": 1}]));
 
+    // One of the places that the turn changed has an edit of the user's now.
+    let repo = start();
+    let places = [
+        edit("a.txt", "5", "t1 5"),
+        edit("a.txt", "20", "20\nt1\nt2"),
+    ];
+    repo.workflow().run_plan(&plan("Edit", &places));
+    repo.git(&["checkout", "-q", "a.txt"]);
+    repo.write("a.txt", lines("") + "mine\n");
+    assert_eq!(lacking(&repo), json!([{"path": "a.txt", "turn": 1}]));
+    // But the user may edit what the turn did.
+    repo.write("a.txt", lines("t1 ") + "t1 and mine\nt2\n");
+    assert_eq!(lacking(&repo), json!([]));
+
+    let repo = start();
+    let make = [create("new.txt", &lines(""))];
+    repo.workflow().run_plan(&plan("Make", &make));
+    repo.write("new.txt", "mine\n");
+    assert_eq!(lacking(&repo), json!([{"path": "new.txt", "turn": 1}]));
+
     // What a later turn took back is no concern of a landing without that turn.
     let repo = start();
     repo.workflow().run_plan(&edit_5);
@@ -333,7 +353,7 @@ fn the_hint_restores_what_the_user_took_back_in_any_directory() {
     lacks turn 2: dir/b.txt
     --- stderr
     warning: these files no longer have what would be committed; nothing was changed
-    hint: `teddy land --anyway` commits it anyway; `teddy status` says what restores it
+    hint: `teddy land --anyway` commits it anyway; `teddy status` says what restores it if you took it back, else `teddy restore <turn> --exact <file>` takes a turn's version
     exit code 4
     ");
     let status = repo.teddy_in(&dir, &["status"]).stdout;
@@ -989,4 +1009,26 @@ fn what_a_hook_lost_when_the_landing_was_killed_is_named() {
     assert_eq!(repo.read("own.txt"), "precious\n");
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     check_clean(&repo);
+}
+
+/// Bug: it was an overlap, and no later turn could land.
+#[test]
+fn a_turn_that_the_user_committed_with_edits_has_landed_whatever_else_they_edit() {
+    let repo = TestRepo::new()
+        .file("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+        .file("b.txt", "b\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt", "b.txt"]);
+    let actions = [edit("a.txt", "9", "9\nt1"), edit("b.txt", "b", "b\nt1")];
+    repo.workflow().run_plan(&plan("One", &actions));
+    repo.write("b.txt", "b\nas I like it\n");
+    repo.commit("mine");
+    repo.write("a.txt", "1\nmine\n2\n3\n4\n5\n6\n7\n8\n9\nt1\n");
+    let in_head = "nothing to land: HEAD already has what turn 1 did";
+    repo.teddy(&["land", "-n"]).check(1, &[in_head]);
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.done(&["land", "--no-edit"]);
+    assert_eq!(changed(&repo), "A\ttwo.txt");
 }
