@@ -4,6 +4,7 @@
 //! Also accepts sessions of others.
 
 use crate::config::trust::{Trust, TrustRecord};
+use crate::git::check_objects::AcceptedTrees;
 use crate::git::refs;
 use crate::git::refs::Expected;
 use crate::project::Project;
@@ -12,7 +13,9 @@ use crate::session::draft::Draft;
 use crate::session::journal::OwnTip;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::session::verify;
 use crate::text::diff::unified;
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::workflow::lifecycle::branch_session;
 use crate::workflow::open_session::OpenSession;
@@ -101,11 +104,28 @@ pub fn adopt_remote(
     session: &SessionName,
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
+    require_sound(project, session)?;
     let own = session.own();
     if !fast_forward(project, session, &own, user)? {
         branch_session(project, &format!("{session}:@"), &own, user)?;
     }
-    adopt_session(project, &own, user)
+    accept(project, &own, user)
+}
+
+/// Plain git brings sessions, and sessions of a remote, without the checks of a fetch.
+fn require_sound(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+    let tip = project.store().tip_id(session)?;
+    let trees = &mut AcceptedTrees::default();
+    match verify::check(&project.repository, session, tip, trees)
+        .faults
+        .first()
+    {
+        None => Ok(()),
+        Some(fault) => Err(error_with_hint(
+            format!("session `{session}` is not sound, so it does not become yours: {fault}"),
+            format!("`teddy verify {session}` says all that is wrong with it"),
+        )),
+    }
 }
 
 /// Moves the user's session to the newest turn of the remote's, unless it has that turn. Returns
@@ -146,6 +166,15 @@ fn fast_forward(
 
 /// With a waiting plan.
 pub fn adopt_session(
+    project: &Project,
+    session: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<Adopted> {
+    require_sound(project, session)?;
+    accept(project, session, user)
+}
+
+fn accept(
     project: &Project,
     session: &SessionName,
     user: &mut dyn User,

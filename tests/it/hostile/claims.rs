@@ -55,6 +55,18 @@ fn pb7_a_publication_of_other_changes_is_not_believed() {
 
     enter(&ben, "liar");
     ben.teddy(&["verify", "liar"]).check(1, &["(PB7)"]);
+    let refused =
+        "session `liar` is not sound, so it does not become yours: turn 2: its publication";
+    ben.teddy(&["switch", "--adopt", "liar"])
+        .check(1, &[refused]);
+    ben.git(&[
+        "update-ref",
+        "refs/teddy/remotes/origin/liar",
+        "refs/teddy/sessions/liar",
+    ]);
+    ben.teddy(&["switch", "origin/liar"])
+        .check(1, &["`origin/liar` is not sound"]);
+    ben.git(&["update-ref", "-d", "refs/teddy/remotes/origin/liar"]);
     ben.done(&["status"]);
     ben.teddy(&["restore", "@", "-y"])
         .check(1, &["turn 2 does not say what it changed in your files"]);
