@@ -218,13 +218,16 @@ impl Project {
         Journal::new(&self.repository.teddy_dir())
     }
 
-    /// The given session, else the last used in this worktree, else the only one. Fails with
-    /// [`NoSession`].
+    /// The given session, else the one in use here. Fails with [`NoSession`].
     pub fn session(&self) -> anyhow::Result<SessionName> {
-        if let Some(session) = &self.requested_session {
-            return Ok(session.clone());
+        match &self.requested_session {
+            Some(session) => Ok(session.clone()),
+            None => self.session_in_use(),
         }
+    }
 
+    /// The last used in this worktree, else the only one. Fails with [`NoSession`].
+    pub fn session_in_use(&self) -> anyhow::Result<SessionName> {
         let last = read_regular_text(&self.last_used(), MAX_NAME)
             .ok()
             .and_then(|text| SessionName::from_ref(text.trim()).ok());

@@ -16,6 +16,7 @@ use crate::host::{env, output, screen};
 use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::query::paths;
 use crate::session::name::SessionName;
+use crate::text::hint::{name_session, with_session};
 use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::text::shell_word::shell_word;
 use crate::ui::editor::Choices;
@@ -69,6 +70,24 @@ impl App {
     }
 
     /// Warns about ignored settings, and with `-v` describes what is in use.
+    /// Unless the next command uses the same session anyway.
+    fn name_session_in_hints(&self, project: &Project) {
+        let named = self
+            .global
+            .session
+            .as_deref()
+            .filter(|name| !name.is_empty());
+        if let Some(named) = named
+            && env::var("TEDDY_SESSION").as_deref() != Some(named)
+            && project
+                .session_in_use()
+                .ok()
+                .is_none_or(|used| used.as_str() != named)
+        {
+            name_session(&shell_word(named.as_bytes()));
+        }
+    }
+
     fn introduce(&self, mut project: Project) -> Project {
         if let Some(error) = &project.broken {
             self.warn(&format!("{error}; the settings in it are ignored"));
@@ -78,6 +97,7 @@ impl App {
             .chain(in_use::forbidden_settings(&project));
         ignored.for_each(|warning| self.warn(&warning));
 
+        self.name_session_in_hints(&project);
         if self.global.verbose {
             self.note(&describe_in_use(&project));
         }
@@ -386,7 +406,7 @@ impl App {
             Err(error) => (Value::Null, error),
         };
         let error = unreadable_rather_than_missing(error, self.dir().ok().as_deref());
-        let (message, diagnosis) = if crate::host::interrupt::requested() {
+        let (message, mut diagnosis) = if crate::host::interrupt::requested() {
             ("interrupted".to_owned(), Diagnosis::interrupted())
         } else {
             (
@@ -394,6 +414,8 @@ impl App {
                 self.with_detected_models(classify(&error)),
             )
         };
+
+        diagnosis.hint = diagnosis.hint.map(|hint| with_session(&hint).into_owned());
 
         if self.global.json {
             let partial = with_review(with_question(partial, question(&error)), &error);
@@ -424,6 +446,7 @@ impl App {
 pub(super) fn eprint(text: &str) {
     use std::io::Write as _;
 
+    let text = &with_session(text);
     let text = match terminal::stderr_width() {
         Some(width) => {
             let lines = style::wrap_all(block(Tone::Plain, text), width);

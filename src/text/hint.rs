@@ -1,6 +1,52 @@
 //! Errors with a hint for the user, for cases in which no caller needs to tell them apart.
 
+use std::borrow::Cow;
 use std::error::Error;
+use std::sync::OnceLock;
+
+/// The session that hints name, because the next command would use another one.
+static NAMED_SESSION: OnceLock<String> = OnceLock::new();
+
+/// Commands that work on the session in use.
+const SESSION_COMMANDS: [&str; 24] = [
+    "ask", "bisect", "blame", "branch", "compare", "context", "diff", "execute", "land", "log",
+    "pick", "plan", "race", "record", "redo", "replay", "restore", "resume", "retry", "run",
+    "show", "status", "summary", "undo",
+];
+
+/// From now on, hints name this session.
+pub fn name_session(session: &str) {
+    // Only the first call counts: a process works for one command line.
+    let _ = NAMED_SESSION.set(session.to_owned());
+}
+
+/// Adds the session to the commands in a text, if hints name one.
+pub fn with_session(text: &str) -> Cow<'_, str> {
+    match NAMED_SESSION.get() {
+        Some(session) => add_session(text, session).into(),
+        None => text.into(),
+    }
+}
+
+/// A command stands in backticks, or after `Next: `. After a switch, it is about that session.
+fn add_session(text: &str, session: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut parts = text.split("teddy ");
+    result.push_str(parts.next().unwrap_or_default());
+    let mut is_switched = false;
+    for part in parts {
+        let is_command = result.ends_with('`') || result.ends_with("Next: ");
+        let first = part.split([' ', '`', '\n']).next().unwrap_or_default();
+        let takes_session = SESSION_COMMANDS.contains(&first) || first.starts_with('\'');
+        result.push_str("teddy ");
+        is_switched |= is_command && first == "switch";
+        if is_command && takes_session && !is_switched {
+            result.push_str(&format!("-s {session} "));
+        }
+        result.push_str(part);
+    }
+    result
+}
 
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
@@ -51,6 +97,27 @@ impl Error for WithoutContext {
 
 #[cfg(test)]
 mod tests {
+
+    #[test]
+    fn a_hint_names_the_session_in_commands_that_take_it() {
+        for (text, expected) in [
+            (
+                "`teddy restore @ --theirs` takes it, `teddy log` lists the turns",
+                "`teddy -s one restore @ --theirs` takes it, `teddy -s one log` lists the turns",
+            ),
+            ("Next: teddy '<what>'", "Next: teddy -s one '<what>'"),
+            ("Next: teddy execute", "Next: teddy -s one execute"),
+            (
+                "`teddy pick two:1`, or `teddy switch two` and `teddy undo`",
+                "`teddy -s one pick two:1`, or `teddy switch two` and `teddy undo`",
+            ),
+            ("`teddy -s x undo`", "`teddy -s x undo`"),
+            ("the teddy plan of `teddy`", "the teddy plan of `teddy`"),
+        ] {
+            assert_eq!(add_session(text, "one"), expected);
+        }
+    }
+
     use anyhow::Context as _;
 
     use super::*;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::query::paths::seen_from;
 use crate::session::name::SessionName;
+use crate::text::hint::with_session;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operands, shell_word};
 use crate::text::{counted, first_names};
@@ -17,14 +18,18 @@ const MAX_NAMED: usize = 4;
 pub fn lines(drift: &Drift, tip: u64, dir: &Path) -> Vec<String> {
     let mut lines: Vec<String> = sentences(drift, tip)
         .iter()
-        .map(|text| sentence(text))
+        .map(|text| with_session(&sentence(text)).into_owned())
         .collect();
     if drift.same_turns == Some(true) && !drift.missing.is_empty() {
         let files = counted(drift.missing.len(), "file");
         lines.push(format!("Your files match turn {tip} except for {files}:"));
         let compared = drift.compared.unwrap_or(tip);
         let missing_lines = describe_missing(&drift.missing, &compared.to_string(), dir);
-        lines.extend(missing_lines.iter().map(|line| format!("  {line}")));
+        lines.extend(
+            missing_lines
+                .iter()
+                .map(|line| format!("  {}", with_session(line))),
+        );
     }
 
     lines

@@ -10,6 +10,7 @@ use crate::session::artifact;
 use crate::session::input::ListScope;
 use crate::session::meta::{NotCaptured, RestoreCommand};
 use crate::text::context_list::rooted;
+use crate::text::hint::with_session;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
@@ -106,7 +107,7 @@ pub fn lines(notice: &Notice) -> Vec<StyledLine> {
     let sentences = sentences(notice);
     sentences
         .iter()
-        .flat_map(|sentence| block(tone, sentence))
+        .flat_map(|sentence| block(tone, &with_session(sentence)))
         .collect()
 }
 

@@ -978,7 +978,7 @@ fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again(
     delete by-a.txt
     delete by-b.txt
     --- stderr
-    warning: your files no longer contain turn 1 of claude-bbbb; `teddy pick claude-bbbb:1` applies only it, `teddy switch claude-bbbb` and `teddy restore @` restore all that was below as well
+    warning: your files no longer contain turn 1 of claude-bbbb; `teddy -s claude-aaaa pick claude-bbbb:1` applies only it, `teddy switch claude-bbbb` and `teddy restore @` restore all that was below as well
     Your files match turn 0: 2 files changed.
     exit code 0
     ");

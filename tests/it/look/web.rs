@@ -169,7 +169,7 @@ fn a_waiting_plan_has_a_page_that_composes_comments() {
     turn 1 declined [id]
     --- stderr
     Using the waiting message: Please change the plan as these comments on its result say. The rest of it can s...
-    no other plan was made: no model is configured; your message is kept for `teddy plan`
+    no other plan was made: no model is configured; your message is kept for `teddy -s demo plan`
     exit code 0
     ");
     assert_eq!(web.get("s/demo/plan.html").status, 404);

@@ -672,3 +672,53 @@ fn a_session_in_the_environment_that_stays_in_use_is_named() {
     out.check(0, &["Switched to session one."]);
     assert!(!out.stderr.contains("TEDDY_SESSION"), "{out}");
 }
+
+/// Bug: run literally, they worked on the session in use.
+#[test]
+fn hints_name_the_session_if_another_one_is_in_use() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    for name in ["one", "two"] {
+        repo.workflow().new_session(name).done();
+        let path = format!("{name}.txt");
+        repo.workflow()
+            .run_plan(&plan(&format!("Make {name}"), &[create(&path, "x\n")]));
+    }
+    repo.put(
+        repo.beside("next.md"),
+        plan("Next", &[create("n.txt", "x\n")]),
+    );
+    let printed = [
+        repo.printed(&["-s", "one", "undo"]),
+        repo.teddy(&["-s", "one", "plan", "--from", "../next.md"])
+            .stderr,
+        repo.printed(&["-s", "one", "status"]),
+        repo.printed(&["-s", "one", "show", "9"]),
+        repo.printed(&["-s", "two", "status"]),
+    ];
+    insta::assert_snapshot!(printed.concat(), @r#"
+    delete one.txt
+    delete two.txt
+    --- stderr
+    warning: your files no longer contain turn 1 of two; `teddy -s one pick two:1` applies only it, `teddy switch two` and `teddy restore @` restore all that was below as well
+    Your files match turn 0: 2 files changed.
+    exit code 0
+    Planned turn 3: "Next". Next: `teddy -s one execute`
+    Session one, turn 2, on branch main
+    A plan is waiting for turn 3: Next (1 action)
+    Your files are as the newest turn left them
+    --- stderr
+    Next: teddy -s one execute
+    exit code 0
+    --- stderr
+    error: session `one` has no turn `9`; its turns are 0 to 2
+    hint: `teddy -s one log` lists the turns
+    exit code 1
+    Session two, turn 1, on branch main
+    Ready for turn 2
+    Your files do not match turn 1: they lack turn 1 of one, turn 1 of two; `teddy restore @` takes them there.
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    "#);
+}

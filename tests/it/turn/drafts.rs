@@ -520,7 +520,7 @@ fn promise_b6_a_waiting_plan_belongs_to_its_session() {
     insta::assert_snapshot!(shown, @r#"
     turn 2 executed [id]
     --- stderr
-    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 1
+    TeDDy has not written to these files before, so everything in them counts as your own; `teddy -s demo restore @` restores them to turn 1
     ▶ Reviewing Plan: "Make 2.txt"
       demo · turn 2 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────

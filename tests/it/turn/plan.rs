@@ -381,7 +381,7 @@ fn a_fetched_session_has_no_model() {
     Ready for turn 2
     Your files are as the newest turn left them
     --- stderr
-    Next: teddy '<what you want>'
+    Next: teddy -s copy '<what you want>'
     exit code 0
     ");
     repo.done(&["switch", "copy", "--adopt"]);

@@ -570,7 +570,7 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     Your files would match turn 0: 1 file changed.
     exit code 0
     ");
-    let told = "your files no longer contain turn 1 of other; `teddy pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well";
+    let told = "your files no longer contain turn 1 of other; `teddy -s one pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well";
 
     repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
     repo.workflow().switch("other").done();
