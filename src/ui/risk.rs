@@ -243,6 +243,10 @@ const RUNNER_RULES: &[(&str, &str)] = &[
         ".gitattributes .gitmodules",
     ),
     (
+        "git takes its directory for a repository, whose settings run programs",
+        "head",
+    ),
+    (
         "the shell runs it when you enter the directory or log in",
         ".envrc .mise.toml mise.toml .tool-versions .bashrc .profile .zshrc .bash_profile",
     ),
@@ -471,6 +475,10 @@ mod later_tests {
             Some("git obeys it at checkout, filters and submodules included"),
         );
         check("Dockerfile.dev", Some("a build runs it"));
+        check(
+            "tool/HEAD",
+            Some("git takes its directory for a repository, whose settings run programs"),
+        );
         check("AGENTS.md", Some("coding agents obey it"));
     }
 
