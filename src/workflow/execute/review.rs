@@ -133,7 +133,8 @@ impl<'p> PlannedTurn<'p> {
         options: &ExecuteOptions,
         user: &dyn User,
     ) -> ApprovedTurn<'p> {
-        let approver = match self.needs_no_approval(user) {
+        let is_unseen_answer = self.session.draft.meta.question && user.approves_unseen();
+        let approver = match is_unseen_answer || self.needs_no_approval(user) {
             true => Approver::Reads,
             false => approver(user, options),
         };
