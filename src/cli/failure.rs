@@ -380,6 +380,7 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | LandError::Ignored
         | LandError::Reverted(_)
         | LandError::Repositories
+        | LandError::Restore(_)
         | LandError::Unchanged(_) => FailureKind::NothingToLand,
         LandError::NotInEffect(_) | LandError::NotInFiles(_) | LandError::Marked(_) => {
             FailureKind::CannotLand

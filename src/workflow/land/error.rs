@@ -30,6 +30,8 @@ pub enum LandError {
     Repositories,
     #[error("turn {0} changed no file, so there is nothing of it to land")]
     Unchanged(u64),
+    #[error("turn {0} restores what other turns did, so it does not land itself")]
+    Restore(u64),
     #[error("turn {0} is not in effect: it was undone, or its result was never applied")]
     NotInEffect(u64),
     #[error("what turn {0} did is not in your files")]
@@ -59,6 +61,9 @@ impl LandError {
             }
             LandError::Repositories => {
                 "`git submodule add <url> <path>` makes a submodule of one".to_owned()
+            }
+            LandError::Restore(_) => {
+                "`teddy land <turn>` lands the turn that made the change; `teddy show` names what a restore restored".to_owned()
             }
             LandError::Unchanged(_) => "`teddy log` shows which turns changed files".to_owned(),
             LandError::NotInEffect(turn) => {

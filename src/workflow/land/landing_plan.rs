@@ -511,7 +511,10 @@ fn candidates(
         } else if is_wanted && is_own && is_patch(&turn) {
             candidates.push(turn);
         } else if span == Some(&(number, number)) {
-            return Err(LandError::Unchanged(number).into());
+            return Err(match turn.meta.restored {
+                Some(_) => LandError::Restore(number).into(),
+                None => LandError::Unchanged(number).into(),
+            });
         }
     }
 
