@@ -213,7 +213,7 @@ impl ModelError {
             ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
             ModelError::Redirect { .. } => "set `base_url` to the address of the API itself; a key is never forwarded to another address".into(),
             ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. } => {
-                "raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model".into()
+                "raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model".into()
             }
             other => other.remedy_answer(),
         }

@@ -166,7 +166,8 @@ fn short(turn: &Turn) -> TurnInShort {
 }
 
 /// With unused answers.
-fn turn_cost(turn: &Turn) -> Option<f64> {
+/// Also of answers that were replaced.
+pub fn turn_cost(turn: &Turn) -> Option<f64> {
     let cost = turn.meta.model.as_ref().and_then(|model| model.cost);
     turn.meta.spent.or(cost)
 }

@@ -216,8 +216,8 @@ fn measure(
     let (added, removed) = count_lines(repository, &changes)?.unzip();
     let own = chosen.own();
     let (tokens_in, tokens_out) = summary::tokens(own).unzip();
-    let uses = own.iter().filter_map(|turn| turn.meta.model.as_ref());
-    let costs: Option<Vec<f64>> = uses.map(|model| model.cost).collect();
+    let asked = own.iter().filter(|turn| turn.meta.model.is_some());
+    let costs: Option<Vec<f64>> = asked.map(summary::turn_cost).collect();
     let times: Vec<f64> = own.iter().filter_map(seconds).collect();
     Ok(Side {
         name: chosen.name.clone(),

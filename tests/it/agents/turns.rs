@@ -612,7 +612,7 @@ fn the_limit_stops_a_resumed_conversation_at_its_true_sum() {
       scripted 1.2.3 is at work
     scripted: failed, [time], $0.1875
     error: it used up the remaining $0.12 and was stopped; TeDDy discarded its changes
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
 }
@@ -631,7 +631,7 @@ fn the_limit_counts_a_call_that_only_the_next_total_includes() {
       scripted 1.2.3 is at work
     scripted: failed, [time], $9.9900
     error: it used up the remaining $5.00 and was stopped; TeDDy discarded its changes
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
 }
@@ -647,7 +647,7 @@ fn no_agent_starts_once_the_limit_is_used_up() {
     --- stderr
     Asking scripted with about [n] tokens, no price set
     error: $1.00 is spent, and the limit is $1.00; nothing was sent
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
 }
@@ -672,7 +672,7 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
       scripted 1.2.3 is at work
     scripted: failed, [time], $0.7000
     error: it used up the remaining $0.50 and was stopped; TeDDy discarded its changes
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
     assert_eq!(spent().as_deref(), Some("spent: 1.2"));

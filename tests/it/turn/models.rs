@@ -216,7 +216,7 @@ fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
     insta::assert_snapshot!(repo.workflow().plan("two").refused(), @r"
     Asking fake with about [n] tokens, $[n] and the answer
     error: the call would cost about $0.01, $4.00 is spent, and the limit is $4.00; nothing was sent
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
     assert_eq!(fake.requests().len(), 1);
@@ -260,7 +260,7 @@ fn what_an_answer_without_a_text_used_counts() {
     exit code 1
     Asking fake with about [n] tokens, $[n] and the answer
     error: the call would cost about $0.01, $5.00 is spent, and the limit is $5.00; nothing was sent
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
 }

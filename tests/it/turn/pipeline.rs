@@ -205,7 +205,7 @@ fn st14_the_limit_of_the_session_is_checked_before_each_step() {
     Step 2 of 2: plan
     Asking two with about [n] tokens, $[n] and the answer
     error: step `plan`: the call would cost about $0.04, $4.00 is spent, and the limit is $4.00; nothing was sent
-    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    hint: raise `--max-cost` if you gave it, else `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
     assert_eq!(fake.requests().len(), 1);
