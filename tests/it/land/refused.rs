@@ -192,6 +192,19 @@ fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
     check_clean(&repo);
 }
 
+/// Bug: the restore was said to have changed no file.
+#[test]
+fn a_restore_does_not_land_itself() {
+    let repo = three_turns();
+    repo.workflow().restore("1").done();
+    insta::assert_snapshot!(refused_call(&repo, &["4", "--no-edit"]), @"
+    --- stderr
+    error: turn 4 restores what other turns did, so it does not land itself
+    hint: `teddy land <turn>` lands the turn that made the change; `teddy show` names what a restore restored
+    exit code 1
+    ");
+}
+
 #[test]
 fn a_branch_checked_out_in_another_worktree_is_refused() {
     let repo = three_turns();

@@ -112,6 +112,20 @@ fn a_plan_that_only_tells_is_an_answer() {
     ");
 }
 
+/// Bug: `-y` had approved it.
+#[test]
+fn an_answer_needs_no_approval() {
+    let repo = session();
+    repo.reply("Two.");
+    repo.done(&["ask", "what is it?"]);
+    repo.reply(&plan("Say", &[conclude(&[], "Two.")]));
+    repo.done(&["ask", "what is it?"]);
+    for turn in ["demo", "demo~1"] {
+        let meta = repo.git(&["show", &format!("teddy/sessions/{turn}:meta.yaml")]);
+        assert!(meta.contains("\napproved_by: reads\n"), "{meta}");
+    }
+}
+
 #[test]
 fn t20_what_changes_something_is_no_answer() {
     let repo = session();
