@@ -109,16 +109,12 @@ pub struct Checked {
     pub faults: Vec<Fault>,
 }
 
-/// `trees` saves time if several sessions are checked.
-pub fn check(
-    repository: &Repository,
-    session: &SessionName,
-    tip: CommitId,
-    trees: &mut AcceptedTrees,
-) -> Checked {
+pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
+    let trees = &mut AcceptedTrees::default();
     check_newest(repository, session, tip, usize::MAX, trees)
 }
 
+/// `trees` saves time if several sessions are checked.
 pub fn check_newest(
     repository: &Repository,
     session: &SessionName,

@@ -22,7 +22,7 @@ use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::signature;
 use crate::session::turn::Turn;
-use crate::session::verify::{Checked, Fault, check};
+use crate::session::verify::{Checked, Fault, check_newest};
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::push::remote_state::{RemoteState, references};
@@ -291,10 +291,11 @@ impl Taker<'_> {
             return None;
         }
 
-        let checked = Rc::new(check(
+        let checked = Rc::new(check_newest(
             &self.project.repository,
             session,
             tip,
+            usize::MAX,
             &mut self.trees,
         ));
         self.turns += checked.turns.len().max(1);

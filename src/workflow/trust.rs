@@ -4,7 +4,6 @@
 //! Also accepts sessions of others.
 
 use crate::config::trust::{Trust, TrustRecord};
-use crate::git::check_objects::AcceptedTrees;
 use crate::git::refs;
 use crate::git::refs::Expected;
 use crate::project::Project;
@@ -115,8 +114,7 @@ pub fn adopt_remote(
 /// Plain git brings sessions, and sessions of a remote, without the checks of a fetch.
 fn require_sound(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let tip = project.store().tip_id(session)?;
-    let trees = &mut AcceptedTrees::default();
-    match verify::check(&project.repository, session, tip, trees)
+    match verify::check(&project.repository, session, tip)
         .faults
         .first()
     {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::git::check_objects::{AcceptedTrees, find_damaged};
+use crate::git::check_objects::find_damaged;
 use crate::git::keep::protect;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
@@ -57,12 +57,7 @@ fn verify_session(
     session: SessionName,
     tip: CommitId,
 ) -> anyhow::Result<Verified> {
-    let Checked { turns, mut faults } = check(
-        &project.repository,
-        &session,
-        tip,
-        &mut AcceptedTrees::default(),
-    );
+    let Checked { turns, mut faults } = check(&project.repository, &session, tip);
     let commits: Vec<CommitId> = turns.iter().flat_map(commits_of).collect();
     for object in find_damaged(&project.repository, &commits)? {
         faults.push(Fault {

@@ -9,7 +9,6 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::git::bundle::{self, BundledRef, ReceivedBundle, SizeLimit};
-use crate::git::check_objects::AcceptedTrees;
 use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
@@ -267,7 +266,7 @@ fn verify_session(
     name: &SessionName,
     refs: &SessionRefs,
 ) -> anyhow::Result<BundledSession> {
-    let Checked { turns, faults } = check(incoming, name, refs.tip, &mut AcceptedTrees::default());
+    let Checked { turns, faults } = check(incoming, name, refs.tip);
     let mut wrong: Vec<String> = faults.iter().map(Fault::to_string).collect();
 
     if let Some(tag) = refs.signature {

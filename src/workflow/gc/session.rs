@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::git::check_objects::AcceptedTrees;
 use crate::git::history;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
@@ -68,13 +67,7 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
 
 pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<Option<String>> {
     let tip = project.store().tip_id(session)?;
-    let faults = check(
-        &project.repository,
-        session,
-        tip,
-        &mut AcceptedTrees::default(),
-    )
-    .faults;
+    let faults = check(&project.repository, session, tip).faults;
     if !faults.is_empty() {
         store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
     }
