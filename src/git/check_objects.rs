@@ -30,7 +30,7 @@ pub struct AcceptedTrees(HashSet<ObjectId>);
 
 impl AcceptedTrees {
     /// Returns the first name that git refuses in this tree or below it. git checks the names when
-    /// objects arrive, but not those of objects that an earlier `git clone` brought.
+    /// objects arrive, but not those of objects that an earlier `git clone` fetched.
     ///
     /// Missing and damaged trees are passed over.
     pub fn find_refused(&mut self, repository: &Repository, top: TreeId) -> Option<Vec<u8>> {

@@ -28,7 +28,7 @@ pub fn with_session(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A command stands in backticks, or after `Next: `. After a switch, it is about that session.
+/// A command is in backticks, or follows `Next: `. After a `switch`, the session is that one.
 fn add_session(text: &str, session: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut parts = text.split("teddy ");

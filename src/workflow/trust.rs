@@ -111,7 +111,7 @@ pub fn adopt_remote(
     accept(project, &own, user)
 }
 
-/// Plain git brings sessions, and sessions of a remote, without the checks of a fetch.
+/// A session that plain git fetched was not checked.
 fn require_sound(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let tip = project.store().tip_id(session)?;
     match verify::check(&project.repository, session, tip)
