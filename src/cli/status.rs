@@ -89,6 +89,10 @@ fn next_step(status: &SessionStatus) -> Cow<'static, str> {
         }
         Some(holder) if is_in_review(holder) => "Next: decide in the review there",
         Some(_) => "Next: wait until it has ended",
+        None if status.draft.as_ref().is_some_and(|draft| draft.is_foreign) => {
+            let session = status.session.as_deref().unwrap_or_default();
+            return format!("Next: teddy switch --adopt {session}").into();
+        }
         None if status.draft.is_some() => "Next: teddy execute",
         None if status.message.is_some() => "Next: teddy plan",
         None if status.question.is_some() => "Next: teddy resume -m '<answer>'",

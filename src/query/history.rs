@@ -100,6 +100,9 @@ pub struct SessionStatus {
 pub struct DraftRow {
     pub title: String,
     pub actions: usize,
+    /// Another user's, so it does not run.
+    #[serde(rename = "foreign", skip_serializing_if = "std::ops::Not::not")]
+    pub is_foreign: bool,
 }
 
 /// Where a waiting plan and the user's edits since its snapshot change the same lines.
@@ -289,6 +292,7 @@ pub fn session_status(
         DraftRow {
             title: plan.title,
             actions: plan.actions.len(),
+            is_foreign: !project.journal().owns_draft(&session, &draft),
         }
     });
     let is_open = planned.is_none() && !draft.is_asked_by_user();

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::draft::Draft;
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
@@ -283,6 +284,13 @@ impl Journal {
 
     pub fn forget_model(&self, session: &SessionName) {
         let _ = std::fs::remove_file(self.dir.join(MODELS).join(session.as_str()));
+    }
+
+    /// Whether the user made or accepted the draft of a session. Nobody else can have one that was
+    /// never saved.
+    pub fn owns_draft(&self, session: &SessionName, draft: &Draft) -> bool {
+        let saved = draft.commit;
+        saved.is_none_or(|commit| self.own_drafts(session).contains(&commit))
     }
 
     /// Newest first.

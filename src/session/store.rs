@@ -550,11 +550,7 @@ impl Store<'_> {
         };
 
         let journal = Journal::new(&self.repository.teddy_dir());
-        let own_drafts = journal.own_drafts(&tip.session);
-        if draft
-            .commit
-            .is_some_and(|saved| !own_drafts.contains(&saved))
-        {
+        if !journal.owns_draft(&tip.session, draft) {
             // The new draft keeps the context lists of another user's draft.
             journal.record_foreign_context(&tip.session, tip.commit)?;
         }

@@ -567,20 +567,16 @@ pub fn restore_note(note: &RestoreNote) -> String {
             "the plan that waits was made before this: {}; `teddy execute` checks it against your files as they are now",
             sanitize_line(title)
         ),
+        RestoreNote::ForeignPlanDropped(title) => format!(
+            "the plan that waited was another user's and is dropped: {}",
+            sanitize_line(title)
+        ),
         RestoreNote::TakenFromOthers(turns) => taken_from_others(turns),
-        RestoreNote::TakenFromDeleted(turns) => {
-            let mut sessions = turns.iter().map(|turn| &turn.session);
-            let first = sessions.next();
-            let them = match sessions.all(|session| Some(session) == first) {
-                true => "that session",
-                false => "those sessions",
-            };
-            format!(
-                "your files no longer contain {}; \
-                 if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores {them}",
-                drift::list_of(turns)
-            )
-        }
+        RestoreNote::TakenFromDeleted(turns) => format!(
+            "your files no longer contain {}; \
+             if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores what it has",
+            drift::list_of(turns)
+        ),
         RestoreNote::WouldTakeFromOthers(turns) => format!(
             "this would also remove {} from your files",
             drift::list_of(turns)

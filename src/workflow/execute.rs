@@ -30,7 +30,6 @@ use crate::workflow::context::message::keep_in_draft;
 use crate::workflow::lifecycle::{create_titled, current_name};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{self, plan_next_turn};
-use crate::workflow::trust;
 use crate::workflow::user::{Event, Notice, Question, User, report_drift};
 
 /// Fails with [`NoPlan`], or with [`ForeignPlan`] if the plan came with someone else's refs.
@@ -43,7 +42,7 @@ pub fn execute(
     let OpenSession { tip, draft, .. } = &session;
     anyhow::ensure!(draft.is_planned(), NoPlan(session.name().clone()));
     anyhow::ensure!(
-        trust::is_own_draft(project, tip, draft),
+        project.journal().owns_draft(&tip.session, draft),
         ForeignPlan(session.name().clone())
     );
 

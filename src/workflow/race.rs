@@ -35,7 +35,6 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::model::{budget, choose};
 use crate::workflow::open_session::record_files;
-use crate::workflow::trust::is_own_draft;
 use crate::workflow::user::User;
 
 /// In bytes, estimated. Agents used 0.3 to 0.8 GiB in measurements.
@@ -222,7 +221,7 @@ fn begin_lane(
     let name = project.free_name(name)?;
     project.checkout().record_branch(tip, &name)?;
     // The lane has the context lists of the draft.
-    if !is_own_draft(project, tip, draft) {
+    if !project.journal().owns_draft(&tip.session, draft) {
         let journal = project.journal();
         journal.record_foreign_context(&name, tip.commit)?;
     }

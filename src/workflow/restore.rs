@@ -445,6 +445,7 @@ impl FittedRestore<'_> {
     fn finish(self, mut result: RestoreResult) -> anyhow::Result<RestoreResult> {
         let restore = self.restore;
         let (checkout, tip) = (restore.session.project.checkout(), restore.tip());
+        let foreign_plan = draft_transfer::foreign_plan(&checkout, tip)?;
         let step = self.write()?;
         let transaction = &restore.session.entered.transaction;
         let Completed {
@@ -464,6 +465,8 @@ impl FittedRestore<'_> {
             }
         }
 
+        let dropped = foreign_plan.map(RestoreNote::ForeignPlanDropped);
+        result.notes.extend(dropped);
         if !published.conflicts.is_empty() {
             result.add_unapplied(&published);
         }

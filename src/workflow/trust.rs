@@ -8,10 +8,8 @@ use crate::git::refs;
 use crate::git::refs::Expected;
 use crate::project::Project;
 use crate::session::artifact;
-use crate::session::draft::Draft;
 use crate::session::journal::OwnTip;
 use crate::session::name::SessionName;
-use crate::session::turn::Turn;
 use crate::session::verify;
 use crate::text::diff::unified;
 use crate::text::hint::error_with_hint;
@@ -88,13 +86,6 @@ pub struct Adopted {
     /// Number of the newest turn.
     pub turns: u64,
     pub plan: Option<String>,
-}
-
-/// The user made or accepted the draft.
-pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
-    draft
-        .commit
-        .is_none_or(|commit| project.journal().own_drafts(&tip.session).contains(&commit))
 }
 
 /// Branches the session to a local one of its own name, or appends its new turns to that one.

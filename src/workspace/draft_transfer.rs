@@ -2,6 +2,7 @@
 //! restore. A draft that another user made is left behind.
 
 use super::Checkout;
+use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::ModelUse;
@@ -17,9 +18,16 @@ pub enum TransferScope {
 /// `None` if another user made the draft: this one never saw it.
 pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Draft>> {
     let draft = checkout.store().draft(tip)?;
-    let own = checkout.journal().own_drafts(&tip.session);
-    let is_kept = draft.commit.is_some_and(|commit| own.contains(&commit));
-    Ok(is_kept.then_some(draft))
+    let is_own = checkout.journal().owns_draft(&tip.session, &draft);
+    Ok((draft.commit.is_some() && is_own).then_some(draft))
+}
+
+/// The title of a waiting plan that another user made.
+pub fn foreign_plan(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<String>> {
+    let draft = checkout.store().draft(tip)?;
+    let is_own = checkout.journal().owns_draft(&tip.session, &draft);
+    let plan = draft.artifacts.text_or_empty(artifact::PLAN);
+    Ok((draft.is_planned() && !is_own).then(|| plan::parse(&plan).0.title))
 }
 
 /// Returns `false` without saving if the draft has only a context and the restore has another one.

@@ -24,7 +24,6 @@ use crate::workflow::context::pages;
 use crate::workflow::context::requests::requests;
 use crate::workflow::execute::ForeignPlan;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::trust::is_own_draft;
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
 
@@ -332,7 +331,7 @@ fn change_list(
     let (tip, draft) = (&session.tip, &session.draft);
     // A saved draft counts as the user's, with the plan in it.
     anyhow::ensure!(
-        !draft.is_planned() || is_own_draft(project, tip, draft),
+        !draft.is_planned() || project.journal().owns_draft(&tip.session, draft),
         ForeignPlan(tip.session.clone())
     );
     let artifacts = &mut session.draft.artifacts;

@@ -182,8 +182,7 @@ pub fn pages_of(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<
     if project.checkout().is_own_turn(tip)? {
         pages.know(&Artifacts(project.repository.files(tip.tree)?));
     }
-    let own_drafts = project.journal().own_drafts(&tip.session);
-    if draft.commit.is_none_or(|id| own_drafts.contains(&id)) {
+    if project.journal().owns_draft(&tip.session, draft) {
         pages.know(&draft.artifacts);
     }
     Ok(pages)

@@ -20,7 +20,6 @@ use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstima
 use crate::workflow::model::choose::PricedModel;
 use crate::workflow::model::request::ask_one;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::trust::is_own_draft;
 use crate::workflow::user::{Event, Notice, User};
 
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");
@@ -113,7 +112,7 @@ fn charge(
     let draft = &session.draft;
     // A saved draft counts as the user's own, and its plan could run.
     anyhow::ensure!(
-        !draft.is_planned() || is_own_draft(project, &session.tip, draft),
+        !draft.is_planned() || project.journal().owns_draft(&session.tip.session, draft),
         ForeignPlan(name.clone())
     );
     let spent = &mut session.draft.meta.spent;

@@ -77,6 +77,8 @@ pub enum RestoreNote {
     OutsidePaths(Vec<Vec<u8>>),
     /// Title.
     PlanWaits(String),
+    /// Title.
+    ForeignPlanDropped(String),
     /// Reverted together with the session's own turns.
     TakenFromOthers(Vec<TurnName>),
     /// The same, of sessions that do not exist here.

@@ -575,7 +575,7 @@ fn a_deleted_session_is_not_named_as_one_to_switch_to() {
     repo.done(&["gc", "other", "-y"]);
     repo.workflow().switch("one").done();
     let restored = repo.workflow().restore("@").done();
-    let says = "your files no longer contain turn 1 of other (deleted); if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores that session";
+    let says = "your files no longer contain turn 1 of other (deleted); if `teddy gc` left a bundle in `.git/teddy/archive`, `teddy fetch <bundle>` restores what it has";
     assert!(restored.contains(says), "{restored}");
     assert!(!restored.contains("teddy switch"), "{restored}");
 }

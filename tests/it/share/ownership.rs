@@ -449,3 +449,18 @@ proptest! {
         }
     }
 }
+
+/// Bug: an undo dropped the plan without a word, and `status` advised to execute it.
+#[test]
+fn another_users_plan_is_adopted_or_dropped_but_not_advised() {
+    let repo = project();
+    repo.put(repo.beside("next.md"), create_plan("three.txt"));
+    repo.done(&["plan", "--from", "../next.md"]);
+    forget_owner(&repo);
+    repo.teddy(&["status"])
+        .check(0, &["Next: teddy switch --adopt theirs\n"]);
+    assert_eq!(repo.json(&["status"], 0)["draft"]["foreign"], true);
+    let undone = repo.workflow().undo(1).done();
+    let says = "the plan that waited was another user's and is dropped: three.txt";
+    assert!(undone.contains(says), "{undone}");
+}
