@@ -181,6 +181,7 @@ fn take(
     let mut taker = Taker {
         project,
         remote,
+        remotes: remote::names(&project.repository),
         unsound: unsound
             .map(|(reference, why)| (reference.name.as_str(), why.as_str()))
             .collect(),
@@ -269,6 +270,8 @@ fn offers(
 struct Taker<'p> {
     project: &'p Project,
     remote: &'p RemoteName,
+    /// All of the repository.
+    remotes: Vec<RemoteName>,
     /// Refs that git refused, and why.
     unsound: HashMap<&'p str, &'p str>,
     moves: Vec<(String, CommitId)>,
@@ -316,6 +319,18 @@ impl Taker<'_> {
             (None, Some(bare)) => (BARE_SESSIONS, bare),
             (None, None) => unreachable!("an offer has one of them"),
         };
+        // Its ref would be the directory of that remote's refs.
+        let taken_by = self.remotes.iter().find(|remote| {
+            let below = remote.as_str().strip_prefix(session.as_str());
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        if let Some(remote) = taken_by {
+            return Ok(Err(RefusedRef {
+                reference: format!("{prefix}{own}"),
+                why: format!("`{remote}` is a remote, so its name is taken here"),
+                unsound: false,
+            }));
+        }
         let before = refs::read(repository, &session.reference()).ok().flatten();
         let unsound = |why: String| RefusedRef {
             reference: format!("{prefix}{own}"),

@@ -459,7 +459,9 @@ impl<'a> LockedRef<'a> {
         let lock = files.common.join(format!("{name}.lock"));
         let file = match create_lock(&lock) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(RefsLocked { lock }.into());
+                let is_there = lock.symlink_metadata().is_ok();
+                anyhow::ensure!(!is_there, RefsLocked { lock });
+                anyhow::bail!("a part of its name is a ref, so it cannot exist");
             }
             created => {
                 created.with_context(|| format!("cannot make the lock `{}`", lock.display()))?

@@ -856,6 +856,36 @@ fn a_session_with_an_object_that_git_refuses_is_left_out_and_the_others_come() {
     ");
 }
 
+/// Bug: the whole fetch failed, or waited for a lock that nobody held.
+#[test]
+fn a_session_with_the_name_of_another_remote_is_left_out() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    copies(&ada, 1);
+    ben.git(&["remote", "rename", "origin", "team"]);
+    ben.git(&["remote", "add", "team/add-auth", "/nowhere"]);
+    insta::assert_snapshot!(ben.printed(&["fetch", "team"]), @"
+    new        team/s00000  2 turns  Two
+    --- stderr
+    warning: `refs/teddy/sessions/add-auth` of `team` was not taken: `team/add-auth` is a remote, so its name is taken here
+    exit code 0
+    ");
+
+    let server = ada.beside("server.git");
+    ben.git(&[
+        "remote",
+        "set-url",
+        "team/add-auth",
+        server.to_str().unwrap(),
+    ]);
+    ben.git(&["update-ref", "refs/teddy/remotes/team/add-auth", "HEAD"]);
+    insta::assert_snapshot!(ben.printed(&["fetch", "team/add-auth"]), @"
+    --- stderr
+    error: cannot write `refs/teddy/remotes/team/add-auth/add-auth`: a part of its name is a ref, so it cannot exist
+    exit code 1
+    ");
+}
+
 /// A session that cannot be taken is not gone.
 #[test]
 fn pruning_keeps_a_session_whose_new_turns_git_refuses() {
