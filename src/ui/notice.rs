@@ -568,7 +568,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
             sanitize_line(title)
         ),
         RestoreNote::ForeignPlanDropped(title) => format!(
-            "the plan that waited was another user's and is dropped: {}",
+            "the waiting plan was another user's and was dropped: {}",
             sanitize_line(title)
         ),
         RestoreNote::TakenFromOthers(turns) => taken_from_others(turns),

@@ -111,8 +111,8 @@ fn require_sound(project: &Project, session: &SessionName) -> anyhow::Result<()>
     {
         None => Ok(()),
         Some(fault) => Err(error_with_hint(
-            format!("session `{session}` is not sound, so it does not become yours: {fault}"),
-            format!("`teddy verify {session}` says all that is wrong with it"),
+            format!("session `{session}` is not sound, so it was not adopted: {fault}"),
+            format!("`teddy verify {session}` lists its faults"),
         )),
     }
 }

@@ -461,7 +461,7 @@ impl<'a> LockedRef<'a> {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let is_there = lock.symlink_metadata().is_ok();
                 anyhow::ensure!(!is_there, RefsLocked { lock });
-                anyhow::bail!("a part of its name is a ref, so it cannot exist");
+                anyhow::bail!("a ref exists at the start of its name");
             }
             created => {
                 created.with_context(|| format!("cannot make the lock `{}`", lock.display()))?

@@ -143,12 +143,14 @@ fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
     keep_message(open.project, open.request.message.clone(), open.user)
 }
 
-/// For a message that no task or fix would take.
+/// For a message that no task or fix would use.
 fn nothing_left(id: &ChangeId) -> anyhow::Error {
     error_with_hint(
-        format!("every task of `{id}` is done and no fix is due, so nothing takes your message"),
         format!(
-            "`teddy -s {} resume '<message>'` has it done, and `teddy change review {id}` reviews all of it",
+            "every task of `{id}` is done and no fix is due, so your message would not be used"
+        ),
+        format!(
+            "`teddy -s {} resume '<message>'` asks for it directly, and `teddy change review {id}` reviews all of it",
             id.session()
         ),
     )

@@ -1079,8 +1079,8 @@ fn a_message_that_no_task_or_fix_would_take_is_not_kept() {
     let out = refused(&repo, ID, &["change", "impl", ID, "-m", "and in French"], 1);
     insta::assert_snapshot!(out.shown(&repo), @"
     --- stderr
-    error: every task of `greet-by-name` is done and no fix is due, so nothing takes your message
-    hint: `teddy -s change/greet-by-name resume '<message>'` has it done, and `teddy change review greet-by-name` reviews all of it
+    error: every task of `greet-by-name` is done and no fix is due, so your message would not be used
+    hint: `teddy -s change/greet-by-name resume '<message>'` asks for it directly, and `teddy change review greet-by-name` reviews all of it
     exit code 1
     ");
 }

@@ -55,8 +55,7 @@ fn pb7_a_publication_of_other_changes_is_not_believed() {
 
     enter(&ben, "liar");
     ben.teddy(&["verify", "liar"]).check(1, &["(PB7)"]);
-    let refused =
-        "session `liar` is not sound, so it does not become yours: turn 2: its publication";
+    let refused = "session `liar` is not sound, so it was not adopted: turn 2: its publication";
     ben.teddy(&["switch", "--adopt", "liar"])
         .check(1, &[refused]);
     ben.git(&[

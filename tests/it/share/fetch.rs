@@ -881,7 +881,7 @@ fn a_session_with_the_name_of_another_remote_is_left_out() {
     ben.git(&["update-ref", "refs/teddy/remotes/team/add-auth", "HEAD"]);
     insta::assert_snapshot!(ben.printed(&["fetch", "team/add-auth"]), @"
     --- stderr
-    error: cannot write `refs/teddy/remotes/team/add-auth/add-auth`: a part of its name is a ref, so it cannot exist
+    error: cannot write `refs/teddy/remotes/team/add-auth/add-auth`: a ref exists at the start of its name
     exit code 1
     ");
 }

@@ -461,6 +461,6 @@ fn another_users_plan_is_adopted_or_dropped_but_not_advised() {
         .check(0, &["Next: teddy switch --adopt theirs\n"]);
     assert_eq!(repo.json(&["status"], 0)["draft"]["foreign"], true);
     let undone = repo.workflow().undo(1).done();
-    let says = "the plan that waited was another user's and is dropped: three.txt";
+    let says = "the waiting plan was another user's and was dropped: three.txt";
     assert!(undone.contains(says), "{undone}");
 }
