@@ -2,17 +2,20 @@
 //!
 //! Like `teddy land`, it applies the change of each turn in effect to the result of those before it.
 //! If a turn changes the same lines as an edit of the user's, the edit counts as part of the files
-//! that the turn started from. What was not applied does not count.
+//! that the turns started from. What was not applied does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
 
 use crate::git::diff;
 use crate::git::merge;
-use crate::git::object::{CommitId, TreeEntry, TreeId};
+use crate::git::object::read::small_blob;
+use crate::git::object::{BlobId, CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::meta::Workspace;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::text::diff::changed;
 use crate::workspace::file_move::{changes_of, tree_left_by, trees_of, with_paths_of};
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
@@ -232,9 +235,45 @@ impl<'a> Adding<'a> {
         let repository = self.repository;
         let merged = merge::merge_trees(repository, before, self.sum.after, after)?;
         // If the turn changed lines that the user edited, the edit becomes part of the state before.
-        self.sum.before = with_paths_of(repository, self.sum.before, self.users, merged.paths)?;
+        let mut edits = Edits::new();
+        for path in merged.paths {
+            let entry = match self.without_sum(before, &path)? {
+                Some(entry) => Some(entry),
+                None => repository.entry(self.users, &path)?,
+            };
+            edits.insert(path, entry);
+        }
+        self.sum.before = diff::tree_with(repository, self.sum.before, &edits)?;
         self.sum.after = merged.theirs;
         Ok(())
+    }
+
+    /// Returns a file of `tree` without what the turns so far did to it. `None` if it is no text.
+    fn without_sum(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
+        let repository = self.repository;
+        let Some(entry) = repository.entry(tree, path)? else {
+            return Ok(None);
+        };
+        let text = |entry: Option<TreeEntry>| match entry {
+            Some(entry) if entry.is_file() => {
+                let bytes = small_blob(repository, BlobId::of(entry.id))?;
+                anyhow::Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+            }
+            Some(_) => Ok(None),
+            None => Ok(Some(String::new())),
+        };
+        let before = text(repository.entry(self.sum.before, path)?)?;
+        let after = text(repository.entry(self.sum.after, path)?)?;
+        let (Some(before), Some(after), Some(now)) = (before, after, text(Some(entry.clone()))?)
+        else {
+            return Ok(None);
+        };
+
+        let id = repository.write_blob(without_change(&before, &after, &now).as_bytes())?;
+        Ok(Some(TreeEntry {
+            id: id.into(),
+            ..entry
+        }))
     }
 
     /// Edits between two turns. They count only if they revert what turns did.
@@ -254,5 +293,80 @@ impl<'a> Adding<'a> {
         // Conflicts are edits in what turns wrote.
         self.users = merge::merge_trees(repository, after, self.users, next)?.ours;
         Ok(())
+    }
+}
+
+/// Returns `text` without the change from `before` to `after`, as far as its lines are in it. Other
+/// lines stay, also right beside those.
+fn without_change(before: &str, after: &str, text: &str) -> String {
+    let lines = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+    let (before, after, text) = (lines(before), lines(after), lines(text));
+
+    let mut places = vec![None; after.len()];
+    let (mut line, mut place) = (0, 0);
+    let end = (after.len()..after.len(), text.len()..text.len());
+    for (old, new) in changed(&after, &text).into_iter().chain(once(end)) {
+        for equal in line..old.start {
+            places[equal] = Some(place + equal - line);
+        }
+        (line, place) = (old.end, new.end);
+    }
+
+    let mut removed = BTreeSet::new();
+    let mut restored: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for (added, old) in changed(&after, &before) {
+        let in_text: Vec<usize> = places[added.clone()].iter().flatten().copied().collect();
+        let place = match in_text.first() {
+            Some(&first) => first,
+            // The user replaced what was added.
+            None if !added.is_empty() => continue,
+            None => {
+                let in_front = places[..added.start].iter().rev().find_map(|place| *place);
+                in_front.map_or(0, |place| place + 1)
+            }
+        };
+        removed.extend(in_text);
+        restored
+            .entry(place)
+            .or_default()
+            .extend_from_slice(&before[old]);
+    }
+
+    let mut output = String::new();
+    for (place, line) in text.iter().map(Some).chain(once(None)).enumerate() {
+        output.extend(restored.remove(&place).into_iter().flatten());
+        output.extend(line.filter(|_| !removed.contains(&place)).copied());
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_change;
+
+    #[test]
+    fn lines_beside_a_change_stay_when_it_is_taken_out() {
+        let cases = [
+            ("", "t\n", "t\nu\n", "u\n"),
+            ("a\n", "a\nt\n", "a\nu\nt\nv\n", "a\nu\nv\n"),
+            ("a\nb\n", "a\n", "a\nu\n", "a\nb\nu\n"),
+            (
+                "a\nb\nc\n",
+                "a\nt\nc\n",
+                "u\na\nt\nv\nc\n",
+                "u\na\nb\nv\nc\n",
+            ),
+            ("a\n", "t\n", "mine\n", "mine\n"),
+            ("b\na\n", "a\n", "u\n", "b\nu\n"),
+            ("a\n", "a\n", "x\ny", "x\ny"),
+            ("a\nb\n", "", "u\n", "a\nb\nu\n"),
+        ];
+        for (before, after, text, expected) in cases {
+            assert_eq!(
+                without_change(before, after, text),
+                expected,
+                "{after:?} {text:?}"
+            );
+        }
     }
 }

@@ -133,3 +133,32 @@ fn what_the_user_wrote_is_not_counted_if_an_undo_brings_it_back() {
     assert_eq!(lines[0]["kind"], "uncommitted", "{lines}");
     assert_eq!(lines[1]["turn"], 1, "{lines}");
 }
+
+/// Bug: all 20 lines counted as the session's.
+#[test]
+fn the_users_lines_between_those_of_two_turns_are_not_counted() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.run_plan(&plan("One", &[create("n.txt", "t1\n")]));
+    let own: String = (0..20).map(|number| format!("u{number}\n")).collect();
+    repo.write("n.txt", format!("t1\n{own}"));
+    repo.workflow().add(&["n.txt"]);
+    let two = plan("Two", &[edit("n.txt", "t1\nu0", "t1\nt2\nu0")]);
+    repo.run_plan(&two);
+    check(&repo, &["n.txt"], (2, 0));
+}
+
+/// Bug: a line that a restore had taken out before counted as removed.
+#[test]
+fn what_a_restore_took_out_of_another_session_is_not_counted_as_removed() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("other").done();
+    repo.run_plan(&plan("Other", &[execute("echo t2 >> a.txt")]));
+    repo.workflow().new_session("demo").done();
+    repo.run_plan(&plan("One", &[create("n.txt", "n\n")]));
+    repo.workflow().restore("other:0").done();
+    repo.run_plan(&plan("Two", &[execute("echo t7 >> a.txt")]));
+    check(&repo, &["a.txt"], (1, 0));
+}
