@@ -29,9 +29,13 @@ use crate::workspace::file_move::changes_of;
 
 const MAX_BACK: usize = 32;
 
+/// In TeDDy's directory, if TeDDy has written to the main worktree: `git fetch` can bring the ref of
+/// another repository's.
+const MARK_MAIN: &str = "published";
+
 /// In the git directory of a linked worktree to which TeDDy has written. git removes it with the
 /// worktree: the ref of one that was made later under the same name is about other files.
-const MARK: &str = "teddy";
+const MARK_LINKED: &str = "teddy";
 
 /// The change of one turn, with the stack below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,23 +68,24 @@ impl<'a> Stacks<'a> {
         format!("refs/teddy/published/{}", self.repository.worktree_name())
     }
 
-    fn mark(&self) -> Option<PathBuf> {
-        let git_dir = self.repository.git_dir();
-        let is_linked = self.repository.worktree_name() != MAIN_WORKTREE;
-        is_linked.then(|| git_dir.join(MARK))
+    fn mark(&self) -> PathBuf {
+        match self.repository.worktree_name() == MAIN_WORKTREE {
+            true => self.repository.teddy_dir().join(MARK_MAIN),
+            false => self.repository.git_dir().join(MARK_LINKED),
+        }
     }
 
     /// Notes that TeDDy writes to this checkout, before the ref moves.
     pub fn note_written(&self) -> anyhow::Result<()> {
-        let Some(mark) = self.mark().filter(|mark| !mark.exists()) else {
+        let mark = self.mark();
+        if mark.exists() {
             return Ok(());
-        };
-        let written = write_atomic(&mark, b"");
-        written.with_context(|| format!("writing `{}`", mark.display()))
+        }
+        write_atomic(&mark, b"").with_context(|| format!("writing `{}`", mark.display()))
     }
 
     fn is_written(&self) -> bool {
-        self.mark().is_none_or(|mark| mark.exists())
+        self.mark().exists()
     }
 
     /// Whether a turn that names this worktree ran in it, and not in an earlier one of its name.

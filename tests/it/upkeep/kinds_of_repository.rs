@@ -277,6 +277,40 @@ fn pb8_a_linked_worktree_that_was_removed_and_made_again_is_another_one() {
     repo.git(&["worktree", "remove", "--force", moved.to_str().unwrap()]);
 }
 
+/// Bug: `status` said that the user had taken the turn back, and `restore` wrote nothing.
+#[test]
+fn pb8_what_plain_git_fetched_says_nothing_about_the_files_here() {
+    let repo = project();
+    repo.teddy(&["new", "demo"]).check(0, &[]);
+    let plan = plan("One", &[create("one.txt", "1\n")]);
+    std::fs::write(repo.beside("plan.md"), plan).unwrap();
+    repo.teddy(&["execute", "-y", "../plan.md"]).check(0, &[]);
+
+    let clone = repo.beside("clone");
+    let path = repo.path();
+    let [from, to] = [&path, &clone].map(|path| path.to_str().unwrap());
+    repo.git(&["clone", "-q", from, to]);
+    let all = "refs/teddy/*:refs/teddy/*";
+    repo.git(&["-C", to, "fetch", "-q", "origin", all]);
+
+    repo.teddy_in(&clone, &["switch", "demo", "--adopt"])
+        .check(0, &[]);
+    insta::assert_snapshot!(repo.teddy_in(&clone, &["status"]).shown(&repo), @"
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 1.
+    1 file changed since:
+      one.txt
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+    repo.teddy_in(&clone, &["restore", "@", "-y"])
+        .check(0, &["write one.txt"]);
+    repo.teddy_in(&clone, &["undo", "-y"])
+        .check(0, &["delete one.txt"]);
+}
+
 #[test]
 fn a_worktree_that_leads_to_no_git_directory_says_where_it_leads() {
     let repo = project();
