@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::cli::app::App;
 use crate::git::repository::Repository;
@@ -71,7 +71,27 @@ pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
 /// Reads the directory in which the open prompt of a conversation was given.
 fn read_home(open_prompt: &Path) -> Option<PathBuf> {
     let bytes = read_regular(open_prompt, MAX_PATH).ok()?;
-    Some(PathBuf::from(OsString::from_vec(bytes)))
+    let dir = PathBuf::from(OsString::from_vec(bytes));
+    split_existing(&dir).map(|(dir, _)| dir)
+}
+
+/// Returns the real path of what exists of a path, and the rest.
+fn split_existing(path: &Path) -> Option<(PathBuf, &Path)> {
+    let mut above = path.ancestors();
+    above.find_map(|dir| Some((dir.canonicalize().ok()?, path.strip_prefix(dir).ok()?)))
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    let Some((mut real, rest)) = split_existing(path) else {
+        return path.to_owned();
+    };
+    for component in rest.components() {
+        match component {
+            Component::ParentDir => drop(real.pop()),
+            component => real.push(component),
+        }
+    }
+    real
 }
 
 fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {
@@ -83,8 +103,11 @@ fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {
     };
 
     let here = event.folder.clone().map_or_else(|| app.dir(), Ok)?;
+    // The agent can have removed its directory.
+    let here = split_existing(&here).map_or(here.clone(), |(dir, _)| dir);
     let event = HookEvent {
         folder: Some(here.clone()),
+        touched: event.touched.iter().map(|path| real_path(path)).collect(),
         ..event
     };
     let open_prompts = app.user_dirs()?.cache.join("hooks");

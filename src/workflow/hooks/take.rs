@@ -221,9 +221,8 @@ fn visited(
         inside.max_by_key(|dir| dir.components().count()).cloned()
     };
 
-    let folder = folder.canonicalize().unwrap_or(folder.to_owned());
     let touched = conversation.touched.keys().map(PathBuf::as_path);
-    let dirs = touched.chain([folder.as_path()]).filter_map(innermost);
+    let dirs = touched.chain([folder]).filter_map(innermost);
     let dirs: BTreeSet<PathBuf> = dirs.filter(|dir| *dir != prompt.folder).collect();
     Ok(dirs.into_iter().collect())
 }

@@ -367,6 +367,72 @@ fn a_turn_belongs_to_the_checkout_of_its_prompt() {
     ");
 }
 
+/// Bug: the files were in the turn of the other conversation, "and no agent named them".
+#[test]
+fn a_file_of_a_tool_is_found_however_its_path_is_written() {
+    let repo = project();
+    let (sub, link) = (repo.path().join("sub"), repo.beside("link"));
+    std::fs::create_dir(&sub).unwrap();
+    std::os::unix::fs::symlink(repo.path(), &link).unwrap();
+    prompt(&repo, "one", "one");
+    prompt(&repo, "two", "two");
+    for path in ["./s.txt", "../d.txt", "../sub/../e.txt", "../../link/f.txt"] {
+        let tool = json!({ "cwd": sub, "tool_input": { "file_path": path } });
+        std::fs::write(sub.join(path), "1\n").unwrap();
+        tell(&repo, "claude", &claude(&repo, "one", "PostToolUse", &tool));
+    }
+    let linked = json!({ "cwd": link, "tool_input": { "file_path": link.join("g.txt") } });
+    repo.write("g.txt", "1\n");
+    tell(
+        &repo,
+        "claude",
+        &claude(&repo, "one", "PostToolUse", &linked),
+    );
+    repo.write("h.txt", "1\n");
+    touch(&repo, "two", "h.txt");
+
+    stop(&repo, "two");
+    tell(
+        &repo,
+        "claude",
+        &claude(&repo, "one", "Stop", &json!({ "cwd": link })),
+    );
+    settle(&repo);
+    assert_eq!(
+        turns(&repo, "claude-two"),
+        [("two".to_owned(), json!(["h.txt"]))]
+    );
+    let files = json!(["d.txt", "e.txt", "f.txt", "g.txt", "sub/s.txt"]);
+    assert_eq!(turns(&repo, "claude-one"), [("one".to_owned(), files)]);
+    assert_eq!(notes(&repo, "claude-one"), "");
+}
+
+/// Bug: the end was dropped, and the next prompt's turn had what the user did after it.
+#[test]
+fn a_prompt_ends_if_the_agent_removed_the_directory_in_which_it_was_given() {
+    let repo = project();
+    let sub = repo.path().join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    let begin = json!({ "cwd": sub, "prompt": "clean up" });
+    tell(
+        &repo,
+        "claude",
+        &claude(&repo, "gone", "UserPromptSubmit", &begin),
+    );
+    settle(&repo);
+    std::fs::remove_dir(&sub).unwrap();
+    repo.write("d.txt", "1\n");
+    tell(
+        &repo,
+        "claude",
+        &claude(&repo, "gone", "Stop", &json!({ "cwd": sub })),
+    );
+    settle(&repo);
+    let expected = ("clean up".to_owned(), json!(["d.txt"]));
+    assert_eq!(turns(&repo, "claude-gone"), [expected]);
+    assert_eq!(notes(&repo, "claude-gone"), "");
+}
+
 #[test]
 fn an_end_in_another_repository_or_outside_closes_the_prompt_where_it_was_given() {
     let repo = project();
