@@ -227,9 +227,20 @@ impl AcpServer<'_> {
 
     /// Runs a command of the editor or a turn. Returns the stop reason.
     fn answer(&mut self, id: &str, params: &Value) -> Result<&'static str, Refused> {
-        let Some(session) = self.sessions.get(id).cloned() else {
+        let Some(mut session) = self.sessions.get(id).cloned() else {
             return Err((WRONG, "there is no such session".to_owned()));
         };
+        if session.name.is_some() {
+            // It can have been renamed since.
+            let project = self.open(&session.dir).map_err(failed)?;
+            session.name = find_conversation(&project, id).map_err(failed)?;
+            if session.name.is_none() {
+                return Err((
+                    NOT_FOUND,
+                    "the session of this conversation is gone".to_owned(),
+                ));
+            }
+        }
         let text = prompt_text(&params["prompt"]);
         if text.trim().is_empty() || text.len() > MAX_PROMPT {
             return Err((WRONG, "the prompt is empty, or too long".to_owned()));

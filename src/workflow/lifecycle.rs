@@ -193,7 +193,7 @@ pub(in crate::workflow) fn current_name(
         return Ok(old.clone());
     }
 
-    let Some(new) = renamed_to(project, tip)? else {
+    let Some(new) = renamed_to(project, old, Some(tip.commit))? else {
         return Err(error_with_hint(
             format!("session `{old}` is gone: it was renamed or deleted meanwhile"),
             "`teddy sessions` lists the sessions, and `teddy switch <session>` goes to one",
@@ -206,16 +206,21 @@ pub(in crate::workflow) fn current_name(
     Ok(new)
 }
 
-/// `None` if it is not certain.
-fn renamed_to(project: &Project, tip: &Turn) -> anyhow::Result<Option<SessionName>> {
+/// Returns the session that had a name, and a turn. `None` if it is not certain.
+pub(in crate::workflow) fn renamed_to(
+    project: &Project,
+    old: &SessionName,
+    turn: Option<CommitId>,
+) -> anyhow::Result<Option<SessionName>> {
     let repository = &project.repository;
     let mut found = Vec::new();
     for (name, newest) in project.store().sessions()? {
         // Another session can have had the name earlier.
-        if history::is_ancestor(repository, tip.commit, newest).unwrap_or(false)
+        let has = |turn| history::is_ancestor(repository, turn, newest).unwrap_or(false);
+        if turn.is_none_or(has)
             && (refs::log_messages(repository, &name.reference())?.iter())
                 .filter_map(|message| earlier_names(message, &name))
-                .any(|names| names.split(THEN).any(|old| old == tip.session.as_str()))
+                .any(|names| names.split(THEN).any(|name| name == old.as_str()))
         {
             found.push(name);
         }

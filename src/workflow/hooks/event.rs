@@ -291,7 +291,7 @@ fn queued_events(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     Ok(waiting)
 }
 
-fn is_lock_busy(error: &anyhow::Error) -> bool {
+pub(super) fn is_lock_busy(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
 }
 

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use super::event::{HookEvent, HookTrigger};
+use super::event::{HookEvent, HookTrigger, is_lock_busy};
 use super::{HookedAgent, hooks_dir, note_error};
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::linked_checkouts;
@@ -68,9 +68,16 @@ pub fn take(
                 Some(prompt) => finish(event, &conversation, prompt, open, user),
                 None => record_rest(&mut project, event, &conversation, user),
             };
+            if let Err(error) = finished {
+                // The event is taken again.
+                if !is_lock_busy(&error) {
+                    conversation.touched.clear();
+                    write_conversation(&hooks, event, &conversation)?;
+                }
+                return Err(error);
+            }
             conversation.touched.clear();
             write_conversation(&hooks, event, &conversation)?;
-            finished?;
 
             if event.moment == HookTrigger::Prompt {
                 conversation.is_hooked = true;
@@ -90,13 +97,24 @@ fn open_conversation(
     event: &HookEvent,
     user: &mut dyn User,
 ) -> anyhow::Result<Option<Conversation>> {
-    if let Some(conversation) = read_conversation(hooks, event)
+    let conversation = read_conversation(hooks, event);
+    if let Some(mut conversation) = conversation.clone()
         && let Ok(name) = SessionName::from_ref(&conversation.session)
-        && project.store().has(&name)?
     {
-        return Ok(Some(conversation));
+        if project.store().has(&name)? {
+            return Ok(Some(conversation));
+        }
+        if let Some(name) = lifecycle::renamed_to(project, &name, None)? {
+            conversation.session = name.to_string();
+            return Ok(Some(conversation));
+        }
     }
     if matches!(event.moment, HookTrigger::Stop | HookTrigger::Tool) {
+        let open = conversation.filter(|conversation| conversation.prompt.is_some());
+        if let Some(Conversation { session, .. }) = open {
+            let name = event.agent.name();
+            bail!("session `{session}` is gone, so no turn has what {name} did in it");
+        }
         return Ok(None);
     }
 

@@ -608,6 +608,12 @@ fn a_conversation_follows_its_session_and_goes_with_it() {
     assert!(ids(&mut editor).contains(&json!(session)));
     assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 1);
 
+    // Bug: each prompt of the open conversation failed.
+    repo.done(&["branch", "-m", "renamed", "again"]);
+    editor.command(&session, "/undo");
+    assert!(!repo.path().join("d.txt").exists());
+    repo.done(&["branch", "-m", "again", "renamed"]);
+
     repo.done(&["gc", "-y", "renamed"]);
     assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 0);
     editor.leave();

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::plans::{create, plan};
 use crate::support::landing::project;
 use crate::support::{Output, TestRepo};
+use std::time::Duration;
+use teddy::host::lock::Lock;
 
 /// Sends an event as the agent's hook does. The hook must print nothing.
 #[track_caller]
@@ -431,6 +433,56 @@ fn a_prompt_ends_if_the_agent_removed_the_directory_in_which_it_was_given() {
     let expected = ("clean up".to_owned(), json!(["d.txt"]));
     assert_eq!(turns(&repo, "claude-gone"), [expected]);
     assert_eq!(notes(&repo, "claude-gone"), "");
+}
+
+/// Bug: the prompt was in no turn, and the next ones went to a new session of the old name.
+#[test]
+fn a_conversation_of_hooks_follows_its_session() {
+    let repo = project();
+    prompt(&repo, "conv", "one");
+    repo.write("d.txt", "1\n");
+    repo.done(&["branch", "-m", "claude-conv", "login"]);
+    stop(&repo, "conv");
+    prompt(&repo, "conv", "two");
+    repo.write("e.txt", "1\n");
+    repo.done(&["branch", "-m", "login", "signup"]);
+    stop(&repo, "conv");
+    let turn = |title: &str, file: &str| (title.to_owned(), json!([file]));
+    assert_eq!(
+        turns(&repo, "signup"),
+        [turn("two", "e.txt"), turn("one", "d.txt")]
+    );
+
+    prompt(&repo, "conv", "three");
+    repo.done(&["gc", "-y", "signup"]);
+    stop(&repo, "conv");
+    let troubles = repo.json(&["hooks", "status"], 0)["troubles"].to_string();
+    let expected = "session `signup` is gone, so no turn has what claude did in it";
+    assert!(troubles.contains(expected), "{troubles}");
+}
+
+/// Bug: the prompt and its files were dropped.
+#[test]
+fn a_prompt_that_ends_while_its_session_is_busy_is_recorded_later() {
+    let repo = project();
+    prompt(&repo, "busy", "one");
+    repo.write("d.txt", "1\n");
+    let dir = repo.path().join(".git/teddy/locks/claude-busy");
+    let held = Lock::take(&dir, "execute", Duration::ZERO).unwrap();
+    let end = claude(&repo, "busy", "Stop", &json!({}));
+    let send = |args: &[&str], input: String| {
+        let mut command = repo.teddy_command(args);
+        command.env("TEDDY_LOCK_TIMEOUT", "0");
+        silent(&repo.reads(command, input));
+    };
+    send(&["hook", "claude"], end.to_string());
+    send(&["hook", "take-events"], String::new());
+    drop(held);
+    settle(&repo);
+    assert_eq!(
+        turns(&repo, "claude-busy"),
+        [("one".to_owned(), json!(["d.txt"]))]
+    );
 }
 
 #[test]
