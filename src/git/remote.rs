@@ -37,6 +37,7 @@ use std::process::{Child, Command, Stdio};
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use super::object::CommitId;
 use super::refs::{self, Reference};
 use super::repository::Repository;
 use super::user_git::{in_checkout, silent_git};
@@ -48,6 +49,8 @@ const MAX_STDERR: usize = 16 * 1024;
 
 /// Enough for two million refs, and for programs that git asks for a password.
 const MAX_LIST_MEMORY: u64 = 1 << 30;
+
+const MOST_BRANCHES: usize = 1000;
 
 /// A longer line of git's messages is shown in parts.
 const MAX_LINE: usize = 4096;
@@ -136,8 +139,68 @@ pub fn list(
     remote: &RemoteName,
     prefixes: &[&str],
 ) -> anyhow::Result<Vec<Reference>> {
+    list_at(repository, remote, remote.as_str(), prefixes)
+}
+
+/// Like [`list`], of the repository to which a push to this remote goes.
+pub fn list_to_push(
+    repository: &Repository,
+    remote: &RemoteName,
+    prefixes: &[&str],
+) -> anyhow::Result<Vec<Reference>> {
+    let address = push_address(repository, remote)?;
+    let address = address.as_deref().unwrap_or(remote.as_str());
+    list_at(repository, remote, address, prefixes)
+}
+
+/// Returns the address of pushes, if it is not that of fetches. Fails if there are several: each can
+/// have other sessions.
+fn push_address(repository: &Repository, remote: &RemoteName) -> anyhow::Result<Option<String>> {
+    let addresses = |options: &[&str]| -> anyhow::Result<Vec<String>> {
+        let mut command = transport(silent_git(repository.workdir())?, repository);
+        command.args(["remote", "get-url"]).args(options);
+        command.args(["--", remote.as_str()]);
+        let output = run(
+            command,
+            remote,
+            FetchProgress::Hidden,
+            Some(MAX_LIST_MEMORY),
+        )?;
+        Ok(output.lines().map(str::to_owned).collect())
+    };
+    let mut pushed = addresses(&["--push", "--all"])?;
+    if pushed.len() > 1 {
+        return Err(RemoteError::several_addresses(remote.clone(), pushed.len()).into());
+    }
+    let fetched = addresses(&[])?;
+    Ok(pushed
+        .pop()
+        .filter(|address| fetched.first() != Some(address)))
+}
+
+/// Returns commits that the repository of pushes has in its branches, as far as they exist here.
+pub fn branches_to_push(
+    repository: &Repository,
+    remote: &RemoteName,
+) -> anyhow::Result<Vec<CommitId>> {
+    let listed = match push_address(repository, remote)? {
+        // The tracking refs are those of another repository.
+        Some(address) => list_at(repository, remote, &address, &["refs/heads/"])?,
+        None => refs::list(repository, &format!("refs/remotes/{remote}/"))?,
+    };
+    let tips = listed.into_iter().map(|reference| reference.target);
+    let tips = tips.filter(|id| repository.has(*id));
+    Ok(tips.take(MOST_BRANCHES).collect())
+}
+
+fn list_at(
+    repository: &Repository,
+    remote: &RemoteName,
+    address: &str,
+    prefixes: &[&str],
+) -> anyhow::Result<Vec<Reference>> {
     let mut command = transport(silent_git(repository.workdir())?, repository);
-    command.args(["ls-remote", "--refs", "--quiet", "--", remote.as_str()]);
+    command.args(["ls-remote", "--refs", "--quiet", "--", address]);
     command.args(prefixes.iter().map(|prefix| format!("{prefix}*")));
     let output = run(
         command,

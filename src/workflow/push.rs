@@ -74,6 +74,7 @@ pub fn prepare_push<'a>(
     let sender = Sender {
         project,
         remote: &remote,
+        branches: remote::branches_to_push(&project.repository, &remote)?,
         options,
         home: home(project),
         redact: options.redacted(&project.settings),
@@ -221,7 +222,7 @@ fn classify_failure(
 
     // The remote can have accepted a push whose answer was lost.
     let names: Vec<&str> = updates.iter().map(|update| update.name.as_str()).collect();
-    let Ok(listed) = remote::list(&project.repository, remote, &names) else {
+    let Ok(listed) = remote::list_to_push(&project.repository, remote, &names) else {
         let hint = "the remote cannot be asked what has arrived; push again";
         return Err(error.helped(hint).into());
     };

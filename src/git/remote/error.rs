@@ -182,6 +182,22 @@ impl RemoteError {
         }
     }
 
+    pub fn several_addresses(remote: RemoteName, count: usize) -> RemoteError {
+        RemoteError {
+            trouble: RemoteTrouble::NotConfigured,
+            message: format!(
+                "a push to remote `{remote}` goes to {count} addresses, and each can have other \
+                 sessions"
+            ),
+            remote: Some(remote),
+            help: Some(
+                "`git remote add <name> <address>` makes a remote of one of them, for `teddy push \
+                 --remote <name>`"
+                    .to_owned(),
+            ),
+        }
+    }
+
     pub fn no_session(remote: RemoteName, session: &str) -> RemoteError {
         RemoteError {
             trouble: RemoteTrouble::NoSuchRef,

@@ -1,18 +1,14 @@
-//! Computes what a remote lacks, according to its remote-tracking refs.
+//! Computes what a remote lacks, according to its branches as they are known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use gix::objs::Kind;
 
-use super::RemoteName;
 use crate::git::During as _;
 use crate::git::command::run_with_input;
 use crate::git::object::absent;
 use crate::git::object::{BlobId, CommitId, TreeId};
-use crate::git::refs;
 use crate::git::repository::Repository;
-
-const MOST_BRANCHES: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct MissingOnRemote {
@@ -27,15 +23,23 @@ pub struct MissingFile {
     pub blob: BlobId,
 }
 
+/// What some commits reach and a remote lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MissingCode {
+    pub commits: Vec<CommitId>,
+    /// Sorted by path.
+    pub files: Vec<MissingFile>,
+}
+
 /// Returns the amount of data that `targets` reach and the remote lacks. The remote has the
-/// `present` objects. Fetches nothing.
+/// `present` objects, and the commits of `branches`. Fetches nothing.
 pub fn count_missing(
     repository: &Repository,
-    remote: &RemoteName,
+    branches: &[CommitId],
     targets: &[String],
     present: &[String],
 ) -> anyhow::Result<MissingOnRemote> {
-    let input = input(repository, remote, targets, present)?;
+    let input = input(branches, targets, present);
     let list = ["rev-list", "--objects", "--no-object-names", "--stdin"];
     let listed = rev_list(repository, &list, &input)?;
     let size = ["rev-list", "--objects", "--disk-usage", "--stdin"];
@@ -47,50 +51,52 @@ pub fn count_missing(
     })
 }
 
-/// Returns the file contents that some commits reach and the remote lacks, sorted by path.
-pub fn list_missing_files(
+/// Returns the commits and file contents that some commits reach and the remote lacks.
+pub fn list_missing_code(
     repository: &Repository,
-    remote: &RemoteName,
+    branches: &[CommitId],
     targets: &[String],
     present: &[String],
-) -> anyhow::Result<Vec<MissingFile>> {
+) -> anyhow::Result<MissingCode> {
+    let mut missing = MissingCode::default();
     if targets.is_empty() {
-        return Ok(Vec::new());
+        return Ok(missing);
     }
 
-    let input = input(repository, remote, targets, present)?;
+    let input = input(branches, targets, present);
     let listed = rev_list(repository, &["rev-list", "--objects", "--stdin"], &input)?;
-    let mut files = Vec::new();
     for line in listed.split(|byte| *byte == b'\n') {
         let mut parts = line.splitn(2, |byte| *byte == b' ');
-        let (Some(id), Some(path)) = (parts.next(), parts.next()) else {
+        let id = parts.next().map(gix::ObjectId::from_hex);
+        let Some(Ok(id)) = id else {
             continue;
         };
-        let Ok(id) = gix::ObjectId::from_hex(id) else {
+        let Some(path) = parts.next() else {
+            missing.commits.push(CommitId(id));
             continue;
         };
 
         let header = absent::find(|| repository.gix.find_header(id));
         if header.during("listing files")?.kind() == Kind::Blob && !path.is_empty() {
             let (path, blob) = (path.to_vec(), BlobId(id));
-            files.push(MissingFile { path, blob });
+            missing.files.push(MissingFile { path, blob });
         }
     }
 
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(files)
+    missing.files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(missing)
 }
 
-/// Returns the paths that no known branch of the remote contains.
+/// Returns the paths that none of the branches contains.
 pub fn paths_in_no_branch<'p>(
     repository: &Repository,
-    remote: &RemoteName,
+    branches: &[CommitId],
     paths: impl Iterator<Item = &'p [u8]>,
 ) -> anyhow::Result<Vec<&'p [u8]>> {
     let mut remaining: BTreeSet<&[u8]> = paths.collect();
     let mut visited = BTreeSet::new();
-    for tip in branches(repository, remote)? {
-        let Ok(commit) = repository.commit(tip) else {
+    for tip in branches {
+        let Ok(commit) = repository.commit(*tip) else {
             continue;
         };
         let TreeId(tree) = commit.tree;
@@ -105,30 +111,20 @@ pub fn paths_in_no_branch<'p>(
     Ok(remaining.into_iter().collect())
 }
 
-fn branches(repository: &Repository, remote: &RemoteName) -> anyhow::Result<Vec<CommitId>> {
-    let listed = refs::list(repository, &format!("refs/remotes/{remote}/"))?;
-    let tips = listed.into_iter().map(|reference| reference.target);
-    Ok(tips.take(MOST_BRANCHES).collect())
-}
-
 /// Returns the input for `git rev-list`: wanted objects, then exclusions.
-fn input(
-    repository: &Repository,
-    remote: &RemoteName,
-    targets: &[String],
-    present: &[String],
-) -> anyhow::Result<Vec<u8>> {
+fn input(branches: &[CommitId], targets: &[String], present: &[String]) -> Vec<u8> {
     let mut text = String::new();
     for id in targets {
         text.push_str(&format!("{id}\n"));
     }
-
-    let branches = branches(repository, remote)?.into_iter();
-    let branches = branches.filter(|id| repository.has(*id));
-    for id in branches.map(|id| id.to_string()).chain(present.to_vec()) {
+    for id in branches
+        .iter()
+        .map(CommitId::to_string)
+        .chain(present.to_vec())
+    {
         text.push_str(&format!("^{id}\n"));
     }
-    Ok(text.into_bytes())
+    text.into_bytes()
 }
 
 fn rev_list(repository: &Repository, args: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {

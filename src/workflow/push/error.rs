@@ -75,7 +75,7 @@ impl PushError {
             } => {
                 let redact = match (can_redact, in_code) {
                     (true, false) => "`--redact` takes them out of the copy that is sent; ",
-                    (true, true) => "`--redact` takes them out of all but the files of commits; ",
+                    (true, true) => "`--redact` takes them out of all but the files and messages of commits; ",
                     (false, true) => "`--no-code` sends the turns without the files; ",
                     (false, false) => "",
                 };

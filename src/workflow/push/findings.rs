@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::git::object::batch::{read_blob_within, read_message};
 use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, CommitId};
-use crate::git::remote::missing_on_remote::MissingFile;
+use crate::git::remote::missing_on_remote::{MissingCode, MissingFile};
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::bare::MOST;
@@ -58,7 +58,7 @@ pub struct LeakFinding {
     pub line: String,
     pub places: usize,
     pub allowed: bool,
-    /// In a file of a commit, so that redaction cannot remove it.
+    /// In a file or the message of a commit, so that redaction cannot remove it.
     #[serde(skip)]
     pub in_code: bool,
 }
@@ -141,8 +141,21 @@ impl<'a> LeakSearch<'a> {
         Ok(())
     }
 
-    pub fn code(&mut self, files: &[MissingFile], turns: &[Turn]) -> anyhow::Result<()> {
-        for MissingFile { path, blob } in files {
+    pub fn code(&mut self, missing: &MissingCode, turns: &[Turn]) -> anyhow::Result<()> {
+        for commit in &missing.commits {
+            let before = self.findings.len();
+            let id = commit.to_string();
+            let is_of = |turn: &&Turn| [turn.workspace, turn.publication].contains(&Some(*commit));
+            let spot = Spot {
+                turn: turns.iter().find(is_of).or(turns.last()),
+                file: &format!("commit {}", &id[..8]),
+                kinds: &LeakKind::ALL,
+            };
+            self.bytes(&read_message(self.repository, *commit)?, spot);
+            let new_findings = self.findings[before..].iter_mut();
+            new_findings.for_each(|finding| finding.in_code = true);
+        }
+        for MissingFile { path, blob } in &missing.files {
             let before = self.findings.len();
             let file = lossy(path);
             let spot = Spot {

@@ -12,7 +12,7 @@ use crate::git::object::{CommitId, read_signed_tag};
 use crate::git::refs;
 use crate::git::remote::RemoteName;
 use crate::git::remote::missing_on_remote::{
-    MissingFile, MissingOnRemote, count_missing, list_missing_files, paths_in_no_branch,
+    MissingCode, MissingOnRemote, count_missing, list_missing_code, paths_in_no_branch,
 };
 use crate::git::remote::transfer::{RefUpdate, SentRef};
 use crate::git::repository::Repository;
@@ -144,6 +144,8 @@ impl PreparedSession<'_> {
 pub struct Sender<'a, 'o> {
     pub project: &'a Project,
     pub remote: &'o RemoteName,
+    /// Commits that the remote has.
+    pub branches: Vec<CommitId>,
     pub options: &'o PushOptions,
     pub home: Option<String>,
     pub redact: Option<Vec<LeakKind>>,
@@ -198,13 +200,24 @@ impl<'a> Sender<'a, '_> {
         prepared.preview.mode = PushMode::NoCode;
         prepared.preview.to = own.last().copied().unwrap_or(prepared.preview.to);
         let redacted = chosen.redacted.as_deref();
-        self.search(&mut prepared, turns, base, redacted, &[])?;
+        self.search(
+            &mut prepared,
+            turns,
+            base,
+            redacted,
+            &MissingCode::default(),
+        )?;
 
         let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
         // The remote has the trees of the newest common turn.
         let base_trees = base.map(|base| turns[base].tree.to_string());
         let base_trees: Vec<String> = base_trees.into_iter().collect();
-        let files = count_missing(&self.project.repository, self.remote, &trees, &base_trees)?;
+        let files = count_missing(
+            &self.project.repository,
+            &self.branches,
+            &trees,
+            &base_trees,
+        )?;
         prepared.preview.lacking = MissingOnRemote {
             objects: files.objects + new.len() as u64,
             bytes: files.bytes + chosen.copy.size_from(first),
@@ -245,25 +258,26 @@ impl<'a> Sender<'a, '_> {
         let base_commits: Vec<String> =
             base.map(|base| own[base].to_string()).into_iter().collect();
         let code = commits_of_code(new);
-        let files = list_missing_files(repository, self.remote, &code, &base_commits)?;
+        let missing = list_missing_code(repository, &self.branches, &code, &base_commits)?;
         // The remote has the content of the bare session already.
         let common = replaced.as_ref().and_then(|(_, number)| *number);
         let tip = [prepared.preview.to.to_string()];
         prepared.preview.to = sent.last().copied().unwrap_or(prepared.preview.to);
-        self.search(&mut prepared, turns, base.max(common), redacted, &files)?;
+        self.search(&mut prepared, turns, base.max(common), redacted, &missing)?;
 
         if prepared.preview.is_sent() {
-            prepared.preview.lacking = count_missing(repository, self.remote, &tip, &base_commits)?;
+            prepared.preview.lacking =
+                count_missing(repository, &self.branches, &tip, &base_commits)?;
         }
-        let paths = files.iter().map(|file| file.path.as_slice());
-        let unpublished = paths_in_no_branch(repository, self.remote, paths)?;
+        let paths = missing.files.iter().map(|file| file.path.as_slice());
+        let unpublished = paths_in_no_branch(repository, &self.branches, paths)?;
         prepared.preview.name_files(&unpublished);
 
         prepared.send_as(reference);
         match chosen {
             // A signature is of the local turns.
             Some(chosen) => {
-                let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
+                let note = "files and commits are sent as they are; only what is recorded of the turns is redacted";
                 prepared.preview.notes.push(note.to_owned());
                 prepared.copy = Some((chosen.copy, chosen.batch));
             }
@@ -377,7 +391,7 @@ impl<'a> Sender<'a, '_> {
         turns: &[Turn],
         base: Option<usize>,
         redacted: Option<&[LeakKind]>,
-        files: &[MissingFile],
+        missing: &MissingCode,
     ) -> anyhow::Result<()> {
         let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
         if let Some(base) = base {
@@ -387,11 +401,11 @@ impl<'a> Sender<'a, '_> {
 
         let new = &turns[base.map_or(0, |base| base + 1)..];
         new.iter().try_for_each(|turn| search.turn(turn))?;
-        // What is redacted elsewhere is still in a file.
+        // What is redacted elsewhere is still in a file or the message of a commit.
         let mut in_code = LeakSearch::new(&self.project.repository, self.home.as_deref());
         match redacted {
-            Some(_) => in_code.code(files, turns)?,
-            None => search.code(files, turns)?,
+            Some(_) => in_code.code(missing, turns)?,
+            None => search.code(missing, turns)?,
         }
         prepared.preview.redacted = redacted.unwrap_or_default().to_vec();
         let is_redacted = |finding: &LeakFinding| {

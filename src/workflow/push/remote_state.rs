@@ -32,7 +32,7 @@ pub fn read_remote_states(
 ) -> anyhow::Result<Vec<RemoteState>> {
     let requested: Vec<String> = names.iter().flat_map(|name| references(name)).collect();
     let prefixes: Vec<&str> = requested.iter().map(String::as_str).collect();
-    let listed = remote::list(repository, remote, &prefixes)?;
+    let listed = remote::list_to_push(repository, remote, &prefixes)?;
     let targets: HashMap<&str, CommitId> = listed
         .iter()
         .map(|listed| (listed.name.as_str(), listed.target))

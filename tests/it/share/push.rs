@@ -541,7 +541,7 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code", "--redact"]), @"
     demo: 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
-      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      files and commits are sent as they are; only what is recorded of the turns is redacted
       4 files in no branch of origin:
         b.txt
         c.txt
@@ -643,13 +643,13 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
       demo:2:output/01.txt:1 (paths) personal path: ...[github token] in /home/ada/x
     --- stderr
     error: nothing was sent: 2 findings may be private
-    hint: `--redact` takes them out of all but the files of commits; `--allow demo:2:output/01.txt:1` lets one go, `--allow <kind>` all of a kind
+    hint: `--redact` takes them out of all but the files and messages of commits; `--allow demo:2:output/01.txt:1` lets one go, `--allow <kind>` all of a kind
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code", "--redact"]), @"
     demo: 2 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 2 findings in the new turns
-      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      files and commits are sent as they are; only what is recorded of the turns is redacted
       2 files in no branch of origin:
         a.txt
         b.txt
@@ -676,7 +676,7 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
     demo: 1 of 3 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
-      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      files and commits are sent as they are; only what is recorded of the turns is redacted
       1 file in no branch of origin:
         c.txt
     --- stderr
@@ -688,7 +688,7 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     insta::assert_snapshot!(repo.printed(&["push"]), @"
     demo: origin has all of it
       without keys and paths: 0 findings in the new turns
-      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      files and commits are sent as they are; only what is recorded of the turns is redacted
     --- stderr
     `origin` has all of it.
     exit code 0
@@ -701,7 +701,7 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
     demo: 1 of 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
-      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      files and commits are sent as they are; only what is recorded of the turns is redacted
       2 files in no branch of origin:
         d.txt
         notes.txt
@@ -710,6 +710,81 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     --- stderr
     error: nothing was sent: 1 finding may be private
     hint: `--no-code` sends the turns without the files; `--allow demo:4:notes.txt:1` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
+}
+
+/// Bug: the workspace commits took key and path along, "without keys and paths".
+#[test]
+fn bare7_with_the_code_the_messages_of_commits_are_not_redacted() {
+    let repo = session();
+    let title = format!("Use {} of /home/ada/key", key());
+    let made = plan(&title, &[create("c.txt", "c\n")]);
+    repo.workflow().run_plan(&made);
+    let shown = repo.printed(&["push", "-y", "--code", "--redact"]);
+    insta::assert_snapshot!(shown, @"
+    demo: 3 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      without keys and paths: 2 findings in the new turns
+      files and commits are sent as they are; only what is recorded of the turns is redacted
+      3 files in no branch of origin:
+        a.txt
+        b.txt
+        c.txt
+    May be private:
+      demo:3:commit [id]:1 (keys) github token: Use [github token] of /home/ada/key
+      demo:3:commit [id]:1 (paths) personal path: ...[github token] of /home/ada/key
+    --- stderr
+    error: nothing was sent: 2 findings may be private
+    hint: `--no-code` sends the turns without the files; `--allow demo:3:commit [id]:1` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
+    assert_eq!(refs(&repo), "");
+}
+
+/// Bug: what the other address had counted as known here, so keys went along without a finding.
+#[test]
+fn a_push_looks_at_the_address_to_which_it_goes() {
+    let repo = session();
+    let title = format!("Use {}", key());
+    let made = plan(&title, &[create("c.txt", "c\n")]);
+    repo.workflow().run_plan(&made);
+    repo.done(&["push", "-y", "--code", "--allow", "keys"]);
+    let public = repo.beside("public.git");
+    let public = public.to_str().unwrap();
+    repo.git(&["init", "-q", "--bare", public]);
+    repo.git(&["remote", "set-url", "--push", "origin", public]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    May be private:
+      demo:3:plan.md:1 (keys) github token, 3 places: # Use [github token]
+    --- stderr
+    error: nothing was sent: 1 finding may be private
+    hint: `--redact` takes them out of the copy that is sent; `--allow demo:3:plan.md:1` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
+    repo.done(&["push", "-y", "--code", "--allow", "keys"]);
+    assert_eq!(
+        repo.git(&["ls-remote", public]),
+        repo.git(&["ls-remote", "origin"])
+    );
+    repo.done(&["push", "--delete", "demo", "-y"]);
+    assert_eq!(repo.git(&["ls-remote", public]), "");
+
+    // git would send to both.
+    let there = remote(&repo);
+    repo.git(&[
+        "remote",
+        "set-url",
+        "--push",
+        "--add",
+        "origin",
+        there.to_str().unwrap(),
+    ]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    --- stderr
+    error: a push to remote `origin` goes to 2 addresses, and each can have other sessions
+    hint: `git remote add <name> <address>` makes a remote of one of them, for `teddy push --remote <name>`
     exit code 1
     ");
 }
