@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{constant_regex, floor_char_boundary, has_word, secret};
+use super::secret::{self, Colorless};
+use super::{constant_regex, floor_char_boundary, has_word};
 
 // Replaces a user's name. It is a generic name, so it is not reported again.
 const PLACEHOLDER: &str = "user";
@@ -52,15 +53,25 @@ pub struct Leak {
 /// Returns the leaks in a text, in order and merged if they overlap. Paths below `home` are also
 /// reported, if it is not in a usual place.
 pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
-    let keys = secret::secret_ranges(text)
-        .into_iter()
-        .map(|(label, range)| Leak {
+    let find = |text: &str| {
+        let keys = secret::secret_ranges(text).into_iter();
+        let keys = keys.map(|(label, range)| Leak {
             kind: LeakKind::Keys,
             label,
             secret: range.start,
             range,
         });
-    let mut all: Vec<Leak> = keys.chain(home_paths(text, home)).collect();
+        keys.chain(home_paths(text, home)).collect::<Vec<Leak>>()
+    };
+    let mut all = find(text);
+    if let Some(colorless) = Colorless::of(text) {
+        let found = find(&colorless.text).into_iter();
+        all.extend(found.map(|leak| Leak {
+            range: colorless.original_range(&leak.range),
+            secret: colorless.original(leak.secret),
+            ..leak
+        }));
+    }
     all.sort_by_key(|leak| (leak.range.start, leak.range.end));
 
     let mut disjoint: Vec<Leak> = Vec::with_capacity(all.len());
@@ -471,6 +482,29 @@ mod tests {
         check("/mnt/c/Users/ada/x", "/mnt/c/Users/user/x");
         check("/home/jörg/x", "/home/user/x");
         check("🫎/home/a", "🫎/home/user");
+    }
+
+    /// Bug: what `grep --color` had marked stayed.
+    #[test]
+    fn colors_do_not_hide_what_is_in_parts() {
+        let check = |text: &str, expected: &str| assert_eq!(plain(text, None), expected, "{text}");
+        let key = key();
+        let (front, rest) = key.split_at(4);
+        for [on, off] in [
+            ["\u{1b}[01;31m\u{1b}[K", "\u{1b}[m\u{1b}[K"],
+            [r"\e[31m", r"\e[0m"],
+            [r"\\u001B[31m", r"\\u001B[0m"],
+            ["\u{1b}]8;;http://localhost\u{7}", "\u{1b}]8;;\u{7}"],
+        ] {
+            let text = format!("x={on}{front}{off}{rest} {on}/home/{off}{on}ada{off}/x {on}y{off}");
+            let expected =
+                format!("x={on}[redacted github token] {on}/home/{off}{on}user{off}/x {on}y{off}");
+            check(&text, &expected);
+        }
+        check(
+            &format!("\u{1b}[31m{key}\u{1b}[m"),
+            "\u{1b}[31m[redacted github token]\u{1b}[m",
+        );
     }
 
     #[test]
