@@ -34,7 +34,7 @@ use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::session::turn::Turn;
-use crate::text::hint::error_with_hint;
+use crate::text::hint::{error_with_hint, name_session};
 use crate::text::sanitize::sanitize_line;
 use crate::workspace::Checkout;
 
@@ -278,6 +278,7 @@ impl Project {
 
     pub fn use_session(&mut self, session: &SessionName) -> anyhow::Result<()> {
         self.requested_session = Some(session.clone());
+        name_session(None);
         let path = self.last_used();
         let dir = path.parent().expect("the note has a folder");
         make_dirs(dir).with_context(|| format!("making `{}`", dir.display()))?;

@@ -69,25 +69,17 @@ impl App {
         })
     }
 
-    /// Warns about ignored settings, and with `-v` describes what is in use.
-    /// Unless the next command uses the same session anyway.
-    fn name_session_in_hints(&self, project: &Project) {
-        let named = self
-            .global
-            .session
-            .as_deref()
-            .filter(|name| !name.is_empty());
-        if let Some(named) = named
-            && env::var("TEDDY_SESSION").as_deref() != Some(named)
-            && project
-                .session_in_use()
-                .ok()
-                .is_none_or(|used| used.as_str() != named)
-        {
-            name_session(&shell_word(named.as_bytes()));
+    /// Has hints name a session, unless the next command uses it anyway.
+    pub fn name_session_in_hints(&self, project: &Project, session: &str) {
+        let used = project.session_in_use();
+        let is_used = used.is_ok_and(|used| used.as_str() == session)
+            || env::var("TEDDY_SESSION").as_deref() == Some(session);
+        if !is_used {
+            name_session(Some(shell_word(session)));
         }
     }
 
+    /// Warns about ignored settings, and with `-v` describes what is in use.
     fn introduce(&self, mut project: Project) -> Project {
         if let Some(error) = &project.broken {
             self.warn(&format!("{error}; the settings in it are ignored"));
@@ -97,7 +89,14 @@ impl App {
             .chain(in_use::forbidden_settings(&project));
         ignored.for_each(|warning| self.warn(&warning));
 
-        self.name_session_in_hints(&project);
+        if let Some(session) = self
+            .global
+            .session
+            .as_deref()
+            .filter(|name| !name.is_empty())
+        {
+            self.name_session_in_hints(&project, session);
+        }
         if self.global.verbose {
             self.note(&describe_in_use(&project));
         }

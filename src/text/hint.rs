@@ -1,11 +1,13 @@
 //! Errors with a hint for the user, for cases in which no caller needs to tell them apart.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::error::Error;
-use std::sync::OnceLock;
 
-/// The session that hints name, because the next command would use another one.
-static NAMED_SESSION: OnceLock<String> = OnceLock::new();
+thread_local! {
+    /// The session that hints name, because the next command would use another one.
+    static NAMED_SESSION: RefCell<Option<String>> = const { RefCell::new(None) };
+}
 
 /// Commands that work on the session in use.
 const SESSION_COMMANDS: [&str; 24] = [
@@ -14,18 +16,17 @@ const SESSION_COMMANDS: [&str; 24] = [
     "show", "status", "summary", "undo",
 ];
 
-/// From now on, hints name this session.
-pub fn name_session(session: &str) {
-    // Only the first call counts: a process works for one command line.
-    let _ = NAMED_SESSION.set(session.to_owned());
+/// From now on, hints in this thread name this session, or none.
+pub fn name_session(session: Option<String>) {
+    NAMED_SESSION.set(session);
 }
 
 /// Adds the session to the commands in a text, if hints name one.
 pub fn with_session(text: &str) -> Cow<'_, str> {
-    match NAMED_SESSION.get() {
+    NAMED_SESSION.with_borrow(|session| match session {
         Some(session) => add_session(text, session).into(),
         None => text.into(),
-    }
+    })
 }
 
 /// A command is in backticks, or follows `Next: `. After a `switch`, the session is that one.

@@ -35,8 +35,8 @@ struct ModelFlags {
 
 impl ModelFlags {
     /// Opens the project for a step that calls a model.
-    fn project(&self, app: &App) -> anyhow::Result<Project> {
-        let mut project = app.project()?;
+    fn project(&self, app: &App, request: &ChangeRequest) -> anyhow::Result<Project> {
+        let mut project = project_of(app, request)?;
         if project.settings.change.roles.is_empty() {
             // A pipeline produces plans, not documents, so a plain model is required.
             app.ensure_model(&mut project, self.model.as_deref())?;
@@ -148,6 +148,13 @@ pub(super) struct ArchiveArgs {
     markers: bool,
 }
 
+/// Hints name the session of the change.
+fn project_of(app: &App, request: &ChangeRequest) -> anyhow::Result<Project> {
+    let project = app.project()?;
+    app.name_session_in_hints(&project, request.id.session().as_str());
+    Ok(project)
+}
+
 /// Takes a step of a change that exists. Also returns the change after it.
 fn take<T>(
     app: &App,
@@ -166,7 +173,7 @@ fn take<T>(
 pub(super) fn plan(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.models.request(&args.id)?;
     request.description = args.description;
-    let mut project = args.models.project(app)?;
+    let mut project = args.models.project(app, &request)?;
     let mut user = app.user(&project, false);
     let mut planned = plan_once(&mut project, &request, user.as_mut())?;
     loop {
@@ -292,7 +299,7 @@ fn note_verdict(app: &App, verdict: Option<ReviewVerdict>, count: &str, issues: 
 pub(super) fn propose(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.models.request(&args.id)?;
     request.description = args.description;
-    let mut project = args.models.project(app)?;
+    let mut project = args.models.project(app, &request)?;
     let mut user = app.user(&project, false);
     let mut open = OpenChange::open_or_begin(&mut project, &request, "proposal", user.as_mut())?;
     let written = planning::propose(&mut open)?;
@@ -309,7 +316,7 @@ pub(super) fn revise(args: ReproposalArgs, app: &mut App) -> anyhow::Result<Exit
     let mut request = args.models.request(&args.id)?;
     request.message = args.message;
     let (_, change) = if args.from.is_empty() {
-        let mut project = args.models.project(app)?;
+        let mut project = args.models.project(app, &request)?;
         take(app, &mut project, &request, "reproposal", planning::revise)?
     } else {
         let mut project = app.project()?;
@@ -359,7 +366,7 @@ fn have_judged(
     step: fn(&mut OpenChange<'_>) -> anyhow::Result<Judgement>,
 ) -> anyhow::Result<ExitStatus> {
     let request = args.models.request(&args.id)?;
-    let mut project = args.models.project(app)?;
+    let mut project = args.models.project(app, &request)?;
     let (judgement, judged) = take(app, &mut project, &request, command, step)?;
     let Judgement {
         change,
@@ -385,7 +392,7 @@ fn have_judged(
 
 pub(super) fn approve(args: ApproveArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let request = ChangeRequest::of(ChangeId::parse(&args.id)?);
-    let mut project = app.project()?;
+    let mut project = project_of(app, &request)?;
     let (_, change) = take(app, &mut project, &request, "approve", |open| {
         judge::approve(open, &args.reason)
     })?;
@@ -431,7 +438,7 @@ fn run_tasks(
     workflow: fn(&mut OpenChange<'_>) -> anyhow::Result<Implemented>,
 ) -> anyhow::Result<Implemented> {
     let mut request = args.models.request(&args.id)?;
-    let mut project = args.models.project(app)?;
+    let mut project = args.models.project(app, &request)?;
     let mut user = app.user(&project, args.yes);
     request.message = args.message.map(source::message).transpose()?;
     workflow(&mut OpenChange::open(
@@ -552,7 +559,7 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitSt
         (.., true) => OnOverlap::Markers,
         _ => OnOverlap::Stop,
     };
-    let mut project = app.project()?;
+    let mut project = project_of(app, &request)?;
     let (archived, _) = take(app, &mut project, &request, "archive", |open| {
         archiving::archive(open, on_overlap)
     })?;

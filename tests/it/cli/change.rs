@@ -493,6 +493,17 @@ fn a_plan_of_a_task_that_needs_an_approval_is_next_to_the_error() {
     assert_eq!(out["turn"], 1);
 }
 
+/// Bug: run literally, they worked on the session in use.
+#[test]
+fn hints_of_a_change_name_its_session() {
+    let repo = recorded();
+    put(&repo, ID, "challenged");
+    repo.done(&["new", "other"]);
+    let shown = repo.printed(&["change", "impl", ID]);
+    let hint = format!("say what to do with `teddy -s change/{ID} plan '<message>'`");
+    assert!(shown.contains(&hint), "{shown}");
+}
+
 #[test]
 fn c14_a_fix_that_was_undone_before_the_review_is_due_again() {
     let repo = answering(&[

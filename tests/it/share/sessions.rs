@@ -673,6 +673,39 @@ fn a_session_in_the_environment_that_stays_in_use_is_named() {
     assert!(!out.stderr.contains("TEDDY_SESSION"), "{out}");
 }
 
+/// Bug: they named the old session, also after its command had put another one to use.
+#[test]
+fn hints_after_a_switch_name_no_session() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    for name in ["one", "two"] {
+        repo.workflow().new_session(name).done();
+        let path = format!("{name}.txt");
+        repo.workflow()
+            .run_plan(&plan(&format!("Make {name}"), &[create(&path, "x\n")]));
+    }
+    let printed = [
+        repo.printed(&["-s", "one", "branch", "1", "more"]),
+        repo.printed(&["-s", "two", "switch", "one"]),
+        repo.printed(&["-s", "two", "new", "other"]),
+    ];
+    insta::assert_snapshot!(printed.concat(), @"
+    refs/teddy/sessions/more
+    --- stderr
+    Session more is in use now.
+    Your files do not match turn 1: they have turn 1 of two; `teddy restore @` takes them there.
+    exit code 0
+    --- stderr
+    Switched to session one.
+    Your files do not match turn 1: they have turn 1 of two; `teddy restore @` takes them there.
+    exit code 0
+    refs/teddy/sessions/other
+    --- stderr
+    Started session other with the agent assistant. Next: teddy plan '...'
+    exit code 0
+    ");
+}
+
 /// Bug: run literally, they worked on the session in use.
 #[test]
 fn hints_name_the_session_if_another_one_is_in_use() {
