@@ -15,6 +15,7 @@ use super::phase::{self, ChangePhase, ChangeStep};
 use super::review::Issues;
 use crate::change::review::ReviewVerdict;
 use crate::git::object::{CommitId, TreeId};
+use crate::session::limited::dollars;
 use crate::text::{hex, yaml};
 
 pub const FILE: &str = "STATE.yaml";
@@ -247,10 +248,18 @@ pub struct StepUsage {
     #[serde(default)]
     pub tokens_out: u64,
     /// Dollars. `None` if no price is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "dollars",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub cost: Option<f64>,
     /// Dollars that count only against the limit, from calls whose price is partly known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "dollars",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub spent: Option<f64>,
 }
 

@@ -24,7 +24,7 @@ use crate::project::{NoSession, Project};
 use crate::session::artifact;
 use crate::session::meta::{Recorded, Status};
 use crate::session::name::SessionName;
-use crate::session::publication::{Delta, Publication};
+use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::turn::{Turn, in_next};
 use crate::text::counted;
 use crate::text::damage::FileDamage;
@@ -36,10 +36,11 @@ use crate::workflow::damage::find_damage;
 use crate::workflow::gc::forget;
 use crate::workflow::lifecycle;
 use crate::workflow::open_session::EnteredSession;
+use crate::workflow::restore::files_between;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
-use crate::workspace::file_move::{FileMove, tree_left_by, tree_without, trees_of, with_paths_of};
+use crate::workspace::file_move::{FileMove, tree_left_by, tree_without, with_paths_of};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
@@ -377,8 +378,6 @@ fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
 // The base of a recorded turn: the files as the newest turn left them, or as they were when the
 // work began, plus what other turns have applied since.
 
-const MAX_TURNS_BETWEEN: usize = 64;
-
 /// A commit with the files as the newest turn of the session left them. If another session changed
 /// them since, or another branch is checked out: HEAD plus what was applied on top of it.
 fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
@@ -439,42 +438,23 @@ fn applied_tree(
     }
 }
 
-/// Files from the start of the work, plus what turns have applied since, which is not part of the
-/// work.
+/// Files from the start of the work, with what turns and restores did since, which is not part of
+/// the work.
 fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let stacks = Stacks::new(repository);
-    let last = stacks.last()?;
-    if last.as_ref().map(|(id, _)| *id) == baseline.published {
+    if stacks.published()? == baseline.published {
         return Ok(baseline.files);
     }
 
-    let mut between = Vec::new();
-    let mut next = stacks
-        .current(tip, &|| Ok(repository.commit(baseline.files)?.tree))?
-        .top;
-    let start = baseline.published;
-    while let Some(id) = next.filter(|id| Some(*id) != start && between.len() < MAX_TURNS_BETWEEN) {
-        let patch = stacks.patch(id)?;
-        between.push(patch.change);
-        next = patch.base.top;
-    }
-
-    // A restore moved to another stack, or there are too many turns. Use the state after the last
-    // publication.
-    if next != start {
-        let newest = last.map(|(id, publication)| applied_tree(repository, id, &publication));
-        let Some(newest) = newest.transpose()? else {
-            return Ok(baseline.files);
-        };
-        return snapshot::commit_of(&project.checkout(), newest, tip);
-    }
-
-    let mut now = repository.commit(baseline.files)?.tree;
-    for change in between.iter().rev() {
-        let [before, after] = trees_of(repository, *change)?;
-        now = merge_trees(repository, before, now, after)?.theirs;
-    }
+    let files = repository.commit(baseline.files)?.tree;
+    let begin = baseline
+        .published
+        .map(|id| Publication::read(repository, id));
+    let begin = begin.transpose()?.flatten().zip(baseline.published);
+    let begin = begin.map_or_else(Stack::default, |(publication, id)| publication.stack(id));
+    let end = stacks.current(tip, &|| Ok(files))?;
+    let now = files_between(project, files, &begin, &end)?;
     snapshot::commit_of(&project.checkout(), now, tip)
 }
 

@@ -21,7 +21,7 @@ use self::apply::{
     FittedRestore, HiddenFiles, RestoredFiles, apply_plan, find_blocked, find_hidden,
 };
 use self::outcome::{RestoreNote, UndoneCommit};
-use self::restore_plan::{LockedSession, Restore, check_paths, restrict_to_paths};
+use self::restore_plan::{LockedSession, Planner, Restore, check_paths, restrict_to_paths};
 use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{diff, refs};
@@ -78,6 +78,24 @@ pub fn restore(
         turn,
         stack,
     })
+}
+
+/// Returns files with the change from one stack to another. Where the user's edits conflict with a
+/// turn, the turn's version is there.
+pub(in crate::workflow) fn files_between(
+    project: &Project,
+    files: TreeId,
+    from: &Stack<CommitId>,
+    to: &Stack<CommitId>,
+) -> anyhow::Result<TreeId> {
+    let planner = Planner {
+        repository: &project.repository,
+        stacks: &Stacks::new(&project.repository),
+        current: from,
+    };
+    let plan = planner.plan_to(to, &[])?;
+    let applied = apply_plan(project, files, &plan, OnOverlap::Theirs, &BTreeSet::new())?;
+    Ok(applied.tree)
 }
 
 fn carry_out(restore: &Restore<'_>) -> anyhow::Result<RestoreResult> {

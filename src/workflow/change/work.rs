@@ -13,11 +13,13 @@ use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
 use crate::git::repository::Repository;
 use crate::project::Project;
+use crate::query::summary;
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, RestoreCommand, Status};
 use crate::session::turn::{Turn, commit_subject, restore_title};
 use crate::text::context_list;
 use crate::text::resource::Resource;
+use crate::text::secret::redact;
 use crate::workflow::context::message::{MessageCancelled, Unanswered, ask_for_answer};
 use crate::workflow::context::requests;
 use crate::workflow::execute::execute;
@@ -239,8 +241,9 @@ fn prepare(
     let session = change.id.session();
     let mut session = OpenSession::open(project, &session, "change", *user)?;
     let OpenSession { tip, draft, .. } = &mut session;
-    // A plan that an earlier call made runs first; it was paid for.
-    if draft.is_planned() {
+    // A plan that an earlier call made runs first; it was paid for. One of other work does not: a task
+    // before it is open again.
+    if draft.is_planned() && draft.meta.work.as_ref().is_none_or(|key| *key == work.key) {
         return Ok(());
     }
 
@@ -337,9 +340,14 @@ fn went_to(restore: &Turn, turn: &Turn) -> bool {
     restored.turn == turn.number() && is_own
 }
 
-/// The first line of the message names the work.
+/// The first line of the message names the work, and the heading of its instructions the task: a
+/// change of this id can have been there before.
 fn is_about(project: &Project, turn: &Turn, work: &Work) -> anyhow::Result<bool> {
-    Ok(words_of(project, turn)?.lines().next() == Some(work.key.as_str()))
+    let words = words_of(project, turn)?;
+    let heading = work.instructions.lines().next().map(redact);
+    Ok(words.lines().next() == Some(work.key.as_str())
+        && words.lines().any(|line| Some(redact(line)) == heading)
+        && project.checkout().is_own_turn(turn)?)
 }
 
 fn newest_noted(project: &Project, change: &Change) -> u64 {
@@ -395,6 +403,7 @@ fn usage_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
             break;
         }
 
+        let cost = summary::turn_cost(&turn);
         let Some(used) = turn.meta.model else {
             continue;
         };
@@ -405,7 +414,7 @@ fn usage_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
         sum.calls += 1;
         sum.tokens_in += used.tokens_in.unwrap_or(0);
         sum.tokens_out += used.tokens_out.unwrap_or(0);
-        if let Some(cost) = used.cost {
+        if let Some(cost) = cost {
             sum.cost = Some(sum.cost.unwrap_or_default() + cost);
         }
     }

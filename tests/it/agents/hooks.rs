@@ -461,6 +461,35 @@ fn a_conversation_of_hooks_follows_its_session() {
     assert!(troubles.contains(expected), "{troubles}");
 }
 
+/// Bug: all that the agent had done before was in no turn.
+#[test]
+fn turns_of_another_session_take_nothing_out_of_an_agents_turn() {
+    let repo = project();
+    repo.workflow().new_session("user").done();
+    let user = || repo.workflow().session("user");
+    let run = |file: &str| {
+        std::fs::write(repo.beside("plan.md"), plan(file, &[create(file, "1\n")])).unwrap();
+        repo.done(&["-s", "user", "execute", "-y", "../plan.md"]);
+    };
+    let work = |at: u32| repo.write(&format!("agent{at}.txt"), "1\n");
+    run("user1.txt");
+    // What was published last is no turn that is in the files.
+    user().undo(1).done();
+
+    prompt(&repo, "one", "one");
+    work(1);
+    run("user2.txt");
+    work(2);
+    user().undo(1).done();
+    work(3);
+    user().redo(1).done();
+    work(4);
+    repo.done(&["-s", "user", "restore", "1", "-y"]);
+    stop(&repo, "one");
+    let files = json!(["agent1.txt", "agent2.txt", "agent3.txt", "agent4.txt"]);
+    assert_eq!(turns(&repo, "claude-one"), [("one".to_owned(), files)]);
+}
+
 /// Bug: the prompt and its files were dropped.
 #[test]
 fn a_prompt_that_ends_while_its_session_is_busy_is_recorded_later() {

@@ -8,7 +8,7 @@ use teddy::host::lock::Lock;
 use teddy::workflow::restore::OnOverlap;
 
 use crate::fake::{Fake, stream};
-use crate::plans::{chat, create, plan, read};
+use crate::plans::{chat, create, execute, plan, read};
 use crate::scripted_agent::scripted_agent;
 use crate::support::in_process::{Reply, Workflow};
 use crate::support::scripted_user::{Scripted, ScriptedUser};
@@ -59,7 +59,11 @@ pub(crate) fn put(repo: &TestRepo, id: &str, phase: &str) {
 }
 
 /// Like [`put`], with this proposal.
-pub(crate) fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
+pub(crate) fn put_with(repo: &TestRepo, of: (&str, &str), proposal: &str) {
+    put_documents(repo, of, proposal, &answer("03-tasks"));
+}
+
+fn put_documents(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str, tasks: &str) {
     let folder = repo.beside(&format!("put-{id}"));
     std::fs::create_dir_all(folder.join("specs")).unwrap();
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
@@ -73,9 +77,9 @@ pub(crate) fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &st
     write(
         "tasks.md",
         if done {
-            answer("03-tasks").replace("[ ]", "[x]")
+            tasks.replace("[ ]", "[x]")
         } else {
-            answer("03-tasks")
+            tasks.to_owned()
         },
     );
     let index = repo.beside(&format!("index-{id}"));
@@ -532,6 +536,63 @@ fn c14_a_fix_that_was_undone_before_the_review_is_due_again() {
         "Fix what review 1 found (turn 5)",
     ];
     assert_eq!(fixes, expected);
+}
+
+/// Bug: it ran under the heading of the task before, was recorded for none, and was done again.
+#[test]
+fn a_waiting_plan_of_a_later_task_does_not_run_for_one_before_it() {
+    let append = || plan("Two", &[execute("echo once >> two.txt")]);
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &append(),
+        &plan("One again", &[create("test.sh", "true\n")]),
+        &append(),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    let session = format!("change/{ID}");
+    repo.teddy(&["change", "impl", ID]).check(1, &[]);
+    repo.done(&["-s", &session, "execute", "-y"]);
+    repo.teddy(&["change", "impl", ID]).check(1, &[]);
+    repo.done(&["-s", &session, "undo", "-y"]);
+    repo.done(&["change", "impl", ID, "-y"]);
+    let expected = [
+        "by hand",
+        "Do 1.1: Say what is wanted (turn 1)",
+        "Do 1.1: Say what is wanted (turn 3)",
+        "Do 2.1: Take a name (turn 4)",
+        "Review 1: approved (1 low)",
+    ];
+    assert_eq!(steps(&repo, ID), expected);
+    assert_eq!(repo.read("two.txt"), "once\n");
+}
+
+/// Bug: turns of an earlier change with the same id counted, for tasks that they were not about.
+#[test]
+fn c13_a_turn_about_another_task_of_the_same_number_does_not_count() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &verdict("APPROVED", "Low"),
+        &plan("Other", &[create("other.txt", "1\n")]),
+        &plan("Other two", &[create("three.txt", "3\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.done(&["change", "impl", ID, "-y"]);
+    repo.git(&["update-ref", "-d", &format!("refs/teddy/changes/{ID}")]);
+    // The replay answers with the verdict once more, which is turn 3.
+    let tasks = answer("03-tasks").replace("Say what is wanted", "Something else");
+    put_documents(&repo, (ID, "implementing"), &answer("01-proposal"), &tasks);
+    repo.done(&["change", "impl", ID, "-y"]);
+    let expected = [
+        "by hand",
+        "Do 1.1: Something else (turn 4)",
+        "Do 2.1: Take a name (turn 5)",
+        "Review 1: approved (1 low)",
+    ];
+    assert_eq!(steps(&repo, ID), expected);
+    assert_eq!(repo.read("other.txt"), "1\n");
 }
 
 /// Bug: the task was done a second time.
