@@ -9,6 +9,7 @@ pub mod edit;
 pub mod elision;
 pub mod encoding;
 pub mod fence;
+pub mod foreign_json;
 pub mod git_file;
 pub mod hint;
 pub mod json_edit;

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::encoding::{ByteOrder, utf16_text};
 use super::secret::{self, Colorless};
 use super::{constant_regex, floor_char_boundary, has_word};
 
@@ -91,11 +92,6 @@ pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
     disjoint
 }
 
-/// Like [`leaks`], for bytes that might not be UTF-8.
-pub fn leaks_of_bytes(bytes: &[u8], home: Option<&str>) -> Vec<Leak> {
-    leaks(&as_text(bytes), home)
-}
-
 /// Redacts the leaks of these kinds. `None` if there are none. YAML stays valid YAML.
 pub fn redact_leaks(
     bytes: &[u8],
@@ -103,15 +99,25 @@ pub fn redact_leaks(
     kinds: &[LeakKind],
     home: Option<&str>,
 ) -> Option<Vec<u8>> {
-    let mut redacted = redact_once(bytes, is_yaml, kinds, home)?;
+    let mut redacted = redact_once(bytes, is_yaml, kinds, home);
     // Without a foreign letter in its path, a value can look like a key.
     for _ in 0..MAX_PASSES {
-        match redact_once(&redacted, is_yaml, kinds, home) {
-            Some(again) => redacted = again,
+        let again = redacted.as_deref();
+        match again.and_then(|bytes| redact_once(bytes, is_yaml, kinds, home)) {
+            Some(again) => redacted = Some(again),
             None => break,
         }
     }
-    Some(redacted)
+
+    // A mark of UTF-16 can be in front of any bytes.
+    let bytes = redacted.as_deref().unwrap_or(bytes);
+    let Some((order, text)) = ByteOrder::of(bytes).zip(utf16_text(bytes)) else {
+        return redacted;
+    };
+    let Some(text) = redact_leaks(text.as_bytes(), is_yaml, kinds, home) else {
+        return redacted;
+    };
+    Some([&bytes[..2], &order.encode(&String::from_utf8_lossy(&text))].concat())
 }
 
 fn redact_once(
@@ -120,7 +126,7 @@ fn redact_once(
     kinds: &[LeakKind],
     home: Option<&str>,
 ) -> Option<Vec<u8>> {
-    let leaks = leaks_of_bytes(bytes, home);
+    let leaks = leaks(&as_text(bytes), home);
     let (mut plain, mut end) = (Vec::new(), 0);
     for leak in leaks.iter().filter(|leak| kinds.contains(&leak.kind)) {
         plain.extend_from_slice(&bytes[end..leak.range.start]);
@@ -183,8 +189,14 @@ pub fn masked_excerpt(text: &str, leak: &Leak, all: &[Leak]) -> String {
     excerpt.trim().to_owned()
 }
 
+/// Converts bytes to the texts in which [`redact_leaks`] finds leaks.
+pub fn searched_texts(bytes: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    let decoded = utf16_text(bytes).map(Cow::Owned);
+    [as_text(bytes)].into_iter().chain(decoded)
+}
+
 /// Converts bytes to a text with the same offsets. Replaces non-ASCII bytes if it is not UTF-8.
-pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(
         |_| {
             let ascii = |byte: &u8| {
@@ -505,6 +517,23 @@ mod tests {
             &format!("\u{1b}[31m{key}\u{1b}[m"),
             "\u{1b}[31m[redacted github token]\u{1b}[m",
         );
+    }
+
+    #[test]
+    fn utf16_with_a_mark_is_redacted() {
+        for (mark, order) in [
+            ([0xff, 0xfe], ByteOrder::Little),
+            ([0xfe, 0xff], ByteOrder::Big),
+        ] {
+            let encoded = |text: &str| [&mark[..], &order.encode(text)].concat();
+            let redact = |text: &str| redact_leaks(&encoded(text), false, &LeakKind::ALL, None);
+            let expected = encoded("é [redacted github token] /home/user/x\r\n");
+            assert_eq!(
+                redact(&format!("é {} /home/ada/x\r\n", key())),
+                Some(expected)
+            );
+            assert_eq!(redact("nothing\r\n"), None);
+        }
     }
 
     #[test]

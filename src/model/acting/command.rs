@@ -17,6 +17,7 @@ use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::json_line::updates_of;
 use crate::model::acting::transcript::Speaker;
 use crate::model::job::Complaints;
+use crate::text::foreign_json;
 use crate::text::sanitize::strip_ansi;
 
 pub(super) struct CommandAgent {
@@ -203,7 +204,9 @@ impl RunningCommand<'_> {
     fn read(&mut self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
         let text = self.call.record.redact_text(&line);
-        let object = serde_json::from_str(&text).ok().filter(Value::is_object);
+        let object = foreign_json::parse(text.as_bytes())
+            .ok()
+            .filter(Value::is_object);
         let Some(object) = object.filter(|_| self.has_facts) else {
             let text = strip_ansi(&text);
             self.call.record.text(&text);

@@ -22,6 +22,7 @@ use crate::model::acting::ToolStatus;
 use crate::model::acting::agent_output::sanitize_title;
 use crate::model::acting::json_line::{text_at, updates_of};
 use crate::text::fence::fence_for;
+use crate::text::foreign_json;
 use crate::text::sanitize::sanitize_text;
 use crate::text::secret::redact;
 use crate::text::{counted, floor_char_boundary};
@@ -86,7 +87,7 @@ fn tool_updates(line: &Value) -> Vec<Value> {
 /// Skips lines that are not JSON.
 fn parse(jsonl: &[u8]) -> impl Iterator<Item = Value> {
     let lines = jsonl[..jsonl.len().min(MAX_READ)].split(|byte| *byte == b'\n');
-    lines.filter_map(|line| serde_json::from_slice(line).ok())
+    lines.filter_map(|line| foreign_json::parse(line).ok())
 }
 
 impl Head {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::host::interrupt;
+use crate::text::foreign_json;
 
 /// In bytes. A longer line ends the connection.
 const MAX_LINE: u64 = 16 << 20;
@@ -240,7 +241,7 @@ fn read(input: impl Read, sender: &SyncSender<ClientLine>, prompt: &PromptState)
             continue;
         }
 
-        let incoming = match serde_json::from_slice::<Value>(&line) {
+        let incoming = match foreign_json::parse(&line) {
             Ok(message) if message.is_object() => ClientLine::Message(message),
             _ => ClientLine::Junk,
         };

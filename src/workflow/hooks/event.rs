@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::HookedAgent;
 use crate::host::file::{FileMode, Root, make_dirs};
 use crate::host::lock::{Lock, LockError, patience};
-use crate::text::floor_char_boundary;
+use crate::text::{floor_char_boundary, foreign_json};
 use crate::workflow::hooks;
 
 const MAX_WORDS: usize = 256 << 10;
@@ -75,7 +75,7 @@ pub struct HookEvent {
 
 /// `None` for other kinds.
 pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
-    let value: Value = serde_json::from_str(text)
+    let value: Value = foreign_json::parse(text.as_bytes())
         .map_err(|error| anyhow::anyhow!("the event of {} is not JSON: {error}", agent.name()))?;
     let field = |name: &str| value[name].as_str().unwrap_or_default();
     // Codex calls `notify` with keys of its own.

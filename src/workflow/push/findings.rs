@@ -13,7 +13,7 @@ use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::bare::MOST;
 use crate::session::turn::Turn;
-use crate::text::leak::{Leak, LeakKind, as_text, leaks, masked_excerpt};
+use crate::text::leak::{Leak, LeakKind, leaks, masked_excerpt, searched_texts};
 use crate::text::path::lossy;
 
 const MESSAGE: &str = "message";
@@ -220,10 +220,11 @@ impl<'a> LeakSearch<'a> {
     }
 
     fn bytes(&mut self, bytes: &[u8], spot: Spot<'_>) {
-        let text = as_text(bytes);
-        let all = leaks(&text, self.home);
-        for leak in all.iter().filter(|leak| spot.kinds.contains(&leak.kind)) {
-            self.add_finding(&text, leak, &all, spot);
+        for text in searched_texts(bytes) {
+            let all = leaks(&text, self.home);
+            for leak in all.iter().filter(|leak| spot.kinds.contains(&leak.kind)) {
+                self.add_finding(&text, leak, &all, spot);
+            }
         }
     }
 

@@ -18,6 +18,7 @@ use crate::model::acting::transcript::Speaker;
 use crate::model::acting::{
     ACP_VERSION, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
+use crate::text::foreign_json;
 
 /// For the agent to stop after `session/cancel`.
 const CANCEL: Duration = Duration::from_secs(3);
@@ -192,7 +193,7 @@ impl<'a> Talk<'a> {
 
     /// Records invalid lines as text.
     fn read(&mut self, line: &[u8]) {
-        let mut message: Option<Value> = serde_json::from_slice(line).ok();
+        let mut message: Option<Value> = foreign_json::parse(line).ok();
         if let Some(message) = &mut message {
             self.call.record.redact(message);
         }
