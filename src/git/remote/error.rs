@@ -265,18 +265,22 @@ fn listed(remotes: &[RemoteName]) -> String {
     names.join(", ")
 }
 
+/// Ends of lines that git adds to every failure of a connection.
+const CONNECTION_ADVICE: [&str; 3] = [
+    "Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+];
+
 /// Returns the lines of git's messages that contain the reason, without progress and advice, and
 /// without credentials in URLs.
 fn essence(stderr: &str) -> String {
     let is_reason = |line: &&str| {
-        // git adds this line to every connection failure.
-        if line.ends_with("Could not read from remote repository.") {
-            return false;
-        }
         let starts = ["fatal:", "error:", "remote:", " ! ", "! "];
         starts.iter().any(|start| line.starts_with(start))
     };
-    let lines: Vec<&str> = lines(stderr).collect();
+    let is_advice = |line: &&str| CONNECTION_ADVICE.iter().any(|end| line.ends_with(end));
+    let lines: Vec<&str> = lines(stderr).filter(|line| !is_advice(line)).collect();
     let reasons: Vec<&str> = lines.iter().copied().filter(is_reason).collect();
     let chosen = match (reasons.as_slice(), lines.last()) {
         ([], Some(last)) => vec![*last],
@@ -386,6 +390,12 @@ mod tests {
     #[test]
     fn the_reason_is_shown_and_no_secret_of_an_address() {
         let check = |stderr: &str, expected: &str| assert_eq!(essence(stderr), expected);
+        let advice = "fatal: Could not read from remote repository.\n\nPlease make sure you have the \
+                      correct access rights\nand the repository exists.\n";
+        check(
+            &format!("git@localhost: Permission denied (publickey).\r\n{advice}"),
+            "git@localhost: Permission denied (publickey).",
+        );
         check(
             "Enumerating objects: 3\rhint: do this\nfatal: unable to access \
              'https://ada:s3cret@host/x.git/': refused\n",

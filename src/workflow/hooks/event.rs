@@ -1,6 +1,7 @@
 //! Parses the event that an agent passes to its hook, and queues it. The event is untrusted: prompt
 //! and transcript can have any author.
 
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -248,14 +249,8 @@ pub fn drain_queue(
     let root = open_queue(hooks)?;
     // Two processes would record the same prompt twice.
     let _lock = Lock::take(hooks, "hook", patience())?;
-    while let Some((_, name)) = queued_events(&root)?.into_iter().next() {
-        let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
-        let event = read.and_then(|bytes| {
-            let at = root.entry(&name)?.map_or(0, |file| file.modified);
-            let event = serde_json::from_slice::<HookEvent>(&bytes)?;
-            Ok(HookEvent { at, ..event })
-        });
-        match event.and_then(|event| take(&event)) {
+    while let Some(name) = next_event(&root)? {
+        match read_event(&root, &name).and_then(|event| take(&event)) {
             // Another command holds the lock. Keep the event for the next run.
             Err(error) if is_lock_busy(&error) => {
                 hooks::note_error(hooks, &format!("{error:#}"));
@@ -270,6 +265,30 @@ pub fn drain_queue(
     }
 
     Ok(())
+}
+
+/// The oldest event. One of a tool goes before those of other conversations: the files that it names
+/// do not belong to a turn that ends now.
+fn next_event(root: &Root) -> anyhow::Result<Option<PathBuf>> {
+    let waiting = queued_events(root)?;
+    let mut conversations = HashSet::new();
+    for (_, name) in &waiting {
+        let Ok(event) = read_event(root, name) else {
+            continue;
+        };
+        let is_first = conversations.insert(event.conversation_file());
+        if is_first && event.moment == HookTrigger::Tool {
+            return Ok(Some(name.clone()));
+        }
+    }
+    Ok(waiting.into_iter().next().map(|(_, name)| name))
+}
+
+fn read_event(root: &Root, name: &Path) -> anyhow::Result<HookEvent> {
+    let bytes = root.read(name, MAX_EVENT)?;
+    let at = root.entry(name)?.map_or(0, |file| file.modified);
+    let event = serde_json::from_slice::<HookEvent>(&bytes)?;
+    Ok(HookEvent { at, ..event })
 }
 
 const QUEUE_DIR: &str = "queue";
@@ -442,6 +461,36 @@ mod queue_tests {
         assert_eq!(noted.len(), 2, "{noted:?}");
         assert!(noted[1].ends_with("three is wrong"), "{noted:?}");
         assert_eq!(queued_events(&open_queue(dir.path()).unwrap()).unwrap(), []);
+    }
+
+    #[test]
+    fn an_event_of_a_tool_is_taken_before_the_end_of_another_conversation() {
+        let dir = tempfile::tempdir().unwrap();
+        let events = [
+            ("x", HookTrigger::Stop),
+            ("y", HookTrigger::Tool),
+            ("z", HookTrigger::Prompt),
+            ("z", HookTrigger::Tool),
+            ("x", HookTrigger::Tool),
+            ("y", HookTrigger::Tool),
+        ];
+        for (conversation, moment) in events {
+            let conversation = conversation.to_owned();
+            let event = HookEvent {
+                conversation,
+                moment,
+                ..event("")
+            };
+            enqueue(dir.path(), &event).unwrap();
+        }
+        let mut handled = Vec::new();
+        drain_queue(dir.path(), &mut |event| {
+            handled.push((event.conversation.clone(), event.moment));
+            Ok(())
+        })
+        .unwrap();
+        let order = [1, 5, 0, 4, 2, 3].map(|at| (events[at].0.to_owned(), events[at].1));
+        assert_eq!(handled, order);
     }
 
     #[test]
