@@ -8,6 +8,7 @@ mod state;
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
 use std::io::{self, Write};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -134,7 +135,8 @@ impl Top {
         }))
     }
 
-    /// Removes directories, innermost first, up to the first one that is not empty.
+    /// Removes directories, innermost first, up to the first one that is not empty or must not be
+    /// removed.
     pub(in crate::git) fn remove_empty_dirs<'p>(
         &self,
         dirs: impl Iterator<Item = &'p [u8]>,
@@ -143,7 +145,14 @@ impl Top {
             let WalkResult::Handle(dir) = self.walk(dir, IfMissing::Stop)? else {
                 break;
             };
-            if !dir.remove_empty_dir()? && !dir.read()?.is_absent() {
+            let removed = dir.remove_empty_dir();
+            // The kernel looks at the permissions first, also if the directory is not empty.
+            if let Err(error) = &removed
+                && matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+            {
+                break;
+            }
+            if !removed? && !dir.read()?.is_absent() {
                 break;
             }
         }

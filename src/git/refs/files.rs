@@ -486,7 +486,7 @@ impl<'a> LockedRef<'a> {
         match read_regular_text(&self.path, MAX_LOCKED_REF) {
             Ok(text) => text.trim_end().parse().map(Some),
             // git leaves empty directories behind after it deletes refs.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
+            Err(error) if error.kind() == ErrorKind::NotFound || self.path.is_dir() => {
                 self.packed()
             }
             Err(error) => Err(error.into()),
@@ -601,5 +601,17 @@ mod tests {
         let tip = |name| refs::read_unpeeled(&repository, name).unwrap();
         assert_eq!(tip(old), Some(ids[0]));
         assert_eq!(tip(new), None);
+    }
+
+    /// Bug: nothing could be written there, although git can.
+    #[test]
+    fn empty_directories_make_room_for_a_ref() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let to: CommitId = "1".repeat(40).parse().unwrap();
+        let (name, expected) = ("refs/teddy/a", Expected::Absent);
+        std::fs::create_dir_all(folder.path().join(".git").join(name).join("b/c")).unwrap();
+        refs::apply(&repository, &[RefMove { name, expected, to }], "one").unwrap();
+        assert_eq!(refs::read_unpeeled(&repository, name).unwrap(), Some(to));
     }
 }

@@ -259,6 +259,23 @@ fn a_read_only_file_is_a_risk_in_the_review_and_keeps_its_mode() {
     assert!(!ran.stderr.contains("--markers"), "{ran}");
 }
 
+/// Bug: it stopped half-way with "Permission denied", and every later command did.
+#[test]
+fn an_undo_needs_no_permission_for_directories_that_stay() {
+    let Some(repo) = project() else { return };
+    let path = repo.beside("plan.md");
+    let both = [edit("dir/b.txt", "b", "B"), create("dir/new.txt", "1\n")];
+    std::fs::write(&path, plan("Change", &both)).unwrap();
+    chmod(&path, 0o644);
+    let ran = run(&repo, &["execute", "../plan.md", "-y"]).unwrap();
+    ran.check(0, &[]);
+    chmod(&repo.path(), 0o555);
+    let undone = run(&repo, &["undo"]).unwrap();
+    chmod(&repo.path(), 0o755);
+    undone.check(0, &["delete dir/new.txt", "write dir/b.txt"]);
+    assert_eq!(repo.read("dir/b.txt"), "b\n");
+}
+
 /// Runs a plan in a backend. `None` if the machine has no such backend.
 fn run_plan_in(repo: &TestRepo, backend: &str, text: &str, faults: &str) -> Option<Output> {
     let path = repo.beside("plan.md");
