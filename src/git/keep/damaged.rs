@@ -295,8 +295,8 @@ pub(super) fn matches_object_id(
 // content, but the name stays: `git gc` fails, and TeDDy would treat its objects as written. A
 // pack that is still being written is not affected, because it gets its name when it is complete.
 
-/// Moves empty packs, and torn packs of ours, to `undo/packs`. Returns their names. The caller
-/// holds the repository lock.
+/// Moves empty packs, and torn packs of ours, to `undo/packs`. Returns their names. A whole pack with
+/// a torn index gets another index. The caller holds the repository lock.
 pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let files = keep::pack_files(repository)?;
     // Most listed packs were absorbed by newer ones.
@@ -311,14 +311,18 @@ pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec
             truncated.insert(pack);
         }
     }
-    truncated
-        .iter()
-        .try_for_each(|pack| quarantine_pack(repository, pack))?;
-
-    Ok(truncated
-        .iter()
-        .filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned()))
-        .collect())
+    let mut names = Vec::new();
+    for pack in &truncated {
+        quarantine_pack(repository, pack)?;
+        let Some(name) = pack.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        // Only its index may be lost, and is made again.
+        if restore_pack(repository, name)? != RestoreOutcome::Restored {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
 }
 
 fn quarantine_pack(repository: &Repository, pack: &Path) -> anyhow::Result<()> {

@@ -143,6 +143,26 @@ fn an_alternate_that_is_not_mounted_is_not_lost() {
     }
 }
 
+/// Bug: its sessions were taken away, because no commit of them was left.
+#[test]
+fn a_pack_that_lost_only_its_index_gets_another() {
+    let repo = project();
+    let before = refs(&repo);
+    for file in packs(&repo) {
+        if file.extension().is_some_and(|ending| ending == "idx") {
+            let length = file.metadata().unwrap().len();
+            std::fs::remove_file(&file).unwrap();
+            std::fs::write(file, vec![0; length.try_into().unwrap()]).unwrap();
+        }
+    }
+    let fixed = repo.teddy(&["doctor", "--fix"]);
+    fixed.check(0, &[]);
+    assert!(!fixed.stdout.contains("taken away"), "{fixed}");
+    assert_eq!(refs(&repo), before);
+    assert_eq!(repo.json(&["verify", "demo"], 0)[0]["turns"], 3);
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
 /// A truncated pack can be read and is wrong, so it counts as damaged.
 #[test]
 fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
