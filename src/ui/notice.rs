@@ -92,6 +92,7 @@ fn is_files_warning(notice: &FilesNotice) -> bool {
             | FilesNotice::WorktreeUnlisted(_)
             | FilesNotice::LandingFinished { .. }
             | FilesNotice::TornPackMoved(_)
+            | FilesNotice::PackIndexed(_)
             | FilesNotice::StaleLockRemoved(_)
             | FilesNotice::TurnFinished { .. }
     )
@@ -448,6 +449,9 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
                 counted(paths.len(), "file"),
                 list_paths(paths)
             )
+        }
+        FilesNotice::PackIndexed(name) => {
+            format!("made the index of `{name}` again, which was damaged")
         }
         FilesNotice::TornPackMoved(name) => format!(
             "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"

@@ -36,6 +36,8 @@ pub enum FilesNotice {
     },
     /// A pack that a power cut damaged was quarantined.
     TornPackMoved(String),
+    /// Its index was damaged.
+    PackIndexed(String),
     /// This many objects without content were quarantined.
     DamagedObjectsMoved(usize),
     /// A lock file of this ref, left by a crash, was removed.

@@ -58,7 +58,7 @@ pub fn recover(
     // would block on it forever.
     let mut changed = discard_lost_records(checkout, notify)?;
     // Before refs are checked, so that no object is found in such a pack.
-    changed |= set_torn_packs_aside(checkout.repository, notify)?;
+    changed |= repair_torn_packs(checkout.repository, notify)?;
     if was_down || depth == Depth::Everything {
         changed |= set_damaged_objects_aside(checkout.repository, notify)?;
     }
@@ -89,12 +89,13 @@ pub fn recover(
     Ok(changed)
 }
 
-fn set_torn_packs_aside(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
-    let packs = damaged::quarantine_truncated_packs(repository)?;
-    for name in &packs {
-        notify(FilesNotice::TornPackMoved(name.clone()));
-    }
-    Ok(!packs.is_empty())
+fn repair_torn_packs(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
+    let damaged::TornPacks { indexed, moved } = damaged::repair_torn_packs(repository)?;
+    let changed = !indexed.is_empty() || !moved.is_empty();
+    let indexed = indexed.into_iter().map(FilesNotice::PackIndexed);
+    let moved = moved.into_iter().map(FilesNotice::TornPackMoved);
+    indexed.chain(moved).for_each(notify);
+    Ok(changed)
 }
 
 /// They count as missing then, and the next writer writes them again.

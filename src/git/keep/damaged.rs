@@ -295,34 +295,67 @@ pub(super) fn matches_object_id(
 // content, but the name stays: `git gc` fails, and TeDDy would treat its objects as written. A
 // pack that is still being written is not affected, because it gets its name when it is complete.
 
-/// Moves empty packs, and torn packs of ours, to `undo/packs`. Returns their names. A whole pack with
-/// a torn index gets another index. The caller holds the repository lock.
-pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec<String>> {
+/// What was done about torn packs, by their names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TornPacks {
+    /// The pack is whole and has another index.
+    pub indexed: Vec<String>,
+    pub moved: Vec<String>,
+}
+
+/// Makes the index of whole packs again, and moves empty packs, and torn packs of ours, to
+/// `undo/packs`. The caller holds the repository lock.
+pub fn repair_torn_packs(repository: &Repository) -> anyhow::Result<TornPacks> {
     let files = keep::pack_files(repository)?;
-    // Most listed packs were absorbed by newer ones.
     let existing: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
-    let mut truncated: BTreeSet<PathBuf> = files
+    let empty: BTreeSet<PathBuf> = files
         .iter()
         .filter(|path| is_empty_pack(path))
         .map(|path| path.with_extension(""))
         .collect();
-    for pack in keep::listed_packs(repository) {
-        if existing.contains(&pack) && !has_valid_trailer(&pack)? {
-            truncated.insert(pack);
-        }
-    }
-    let mut names = Vec::new();
-    for pack in &truncated {
-        quarantine_pack(repository, pack)?;
+    let listed = keep::listed_packs(repository);
+    let mut torn = TornPacks::default();
+    for pack in existing {
         let Some(name) = pack.file_name().and_then(|name| name.to_str()) else {
             continue;
         };
-        // Only its index may be lost, and is made again.
-        if restore_pack(repository, name)? != RestoreOutcome::Restored {
-            names.push(name.to_owned());
+        if !empty.contains(&pack) && has_valid_trailer(&pack)? {
+            continue;
+        }
+        let index = index_again(repository, &pack.with_extension("pack"), name)?;
+        if let Ok(index) = index {
+            move_file(&index, &pack.with_extension("idx"))?;
+            torn.indexed.push(name.to_owned());
+        } else if empty.contains(&pack) || listed.contains(&pack) {
+            quarantine_pack(repository, &pack)?;
+            torn.moved.push(name.to_owned());
         }
     }
-    Ok(names)
+    Ok(torn)
+}
+
+/// Writes the index of a pack into quarantine. Returns its path, or why the pack has none.
+fn index_again(
+    repository: &Repository,
+    pack: &Path,
+    name: &str,
+) -> anyhow::Result<Result<PathBuf, String>> {
+    let quarantine = quarantined_packs_dir(repository);
+    make_dirs(&quarantine).with_context(|| format!("cannot make `{}`", quarantine.display()))?;
+    let index = quarantine.join(format!("{name}.new.idx"));
+    remove_if_exists(&index)?;
+    let output = repository
+        .git()?
+        // Only the pack and its index are moved.
+        .args(["-c", "pack.writeReverseIndex=false", "index-pack", "-o"])
+        .args([&index, pack])
+        .output()
+        .context("starting git index-pack")?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Ok(match output.status.success() {
+        true => Ok(index),
+        false => Err(stderr.trim().to_owned()),
+    })
 }
 
 fn quarantine_pack(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
@@ -426,19 +459,10 @@ pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<Resto
         return refused("there is a pack of this name");
     }
 
-    let index = quarantine.join(format!("{name}.new.idx"));
-    remove_if_exists(&index)?;
-    let output = repository
-        .git()?
-        // Only the pack and its index are moved below.
-        .args(["-c", "pack.writeReverseIndex=false", "index-pack", "-o"])
-        .args([&index, &from])
-        .output()
-        .context("starting git index-pack")?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        return refused(&format!("it is damaged: {}", stderr.trim()));
-    }
+    let index = match index_again(repository, &from, name)? {
+        Ok(index) => index,
+        Err(why) => return refused(&format!("it is damaged: {why}")),
+    };
 
     // The pack first: git finds one by its index.
     move_file(&from, &to)?;
