@@ -51,6 +51,8 @@ pub enum JobEnvironment<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedJob {
     pub stdout: String,
+    /// `stdout` is what was printed. Otherwise a part of it is not UTF-8.
+    pub is_text: bool,
     /// The end of it, trimmed.
     pub stderr: String,
 }
@@ -68,6 +70,7 @@ impl ProgramJob<'_> {
 
         if status.success() {
             Ok(FinishedJob {
+                is_text: !output.is_replaced && output.partial.is_empty(),
                 stdout: output.into_text(),
                 stderr,
             })
@@ -356,6 +359,7 @@ struct JobOutput {
     text: String,
     /// A truncated character at the end of stdout.
     partial: Vec<u8>,
+    is_replaced: bool,
     stderr: Complaints,
 }
 
@@ -397,7 +401,10 @@ impl JobOutput {
             }
 
             match chunks.peek() {
-                Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
+                Some(_) => {
+                    self.text.push(char::REPLACEMENT_CHARACTER);
+                    self.is_replaced = true;
+                }
                 // Can be the start of a character that the next chunk completes.
                 None => self.partial = chunk.invalid().to_vec(),
             }

@@ -242,6 +242,12 @@ impl Model for CommandModel {
         }
 
         // A program reports neither usage nor truncation. Its exit code is all there is.
+        if !finished.is_text {
+            return Err(ModelError::Broken {
+                detail: "a part of it is not UTF-8".into(),
+                partial: finished.stdout,
+            });
+        }
         Ok(ModelAnswer::unmeasured(finished.stdout, self.name.as_str()))
     }
 }

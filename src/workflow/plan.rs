@@ -212,7 +212,15 @@ fn source(
         let model = choose::writer(project, tip, model)?;
         return Ok(Some(PlanSource::Model(model)));
     }
-    plan_source(project, tip, model, options.pipeline.as_deref(), origin).map(Some)
+    // A message whose pipeline failed goes through the same one again.
+    let draft = &session.draft;
+    let is_again = options.message.is_none()
+        && model.is_none()
+        && origin != MessageOrigin::Validation
+        && project.journal().owns_draft(&tip.session, draft);
+    let again = draft.meta.pipeline.as_deref().filter(|_| is_again);
+    let pipeline = options.pipeline.as_deref().or(again);
+    plan_source(project, tip, model, pipeline, origin).map(Some)
 }
 
 /// The model of the first turn is the session's model.

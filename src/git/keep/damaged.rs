@@ -319,19 +319,33 @@ pub fn repair_torn_packs(repository: &Repository) -> anyhow::Result<TornPacks> {
         let Some(name) = pack.file_name().and_then(|name| name.to_str()) else {
             continue;
         };
-        if !empty.contains(&pack) && has_valid_trailer(&pack)? {
-            continue;
+        let is_ours = empty.contains(&pack) || listed.contains(&pack);
+        match has_valid_trailer(&pack) {
+            Ok(true) if !empty.contains(&pack) => continue,
+            Err(error) if is_ours => return Err(error.into()),
+            Ok(_) if is_ours || ends_as_named(&pack, name) => {}
+            _ => continue,
         }
         let index = index_again(repository, &pack.with_extension("pack"), name)?;
         if let Ok(index) = index {
             move_file(&index, &pack.with_extension("idx"))?;
             torn.indexed.push(name.to_owned());
-        } else if empty.contains(&pack) || listed.contains(&pack) {
+        } else if is_ours {
             quarantine_pack(repository, &pack)?;
             torn.moved.push(name.to_owned());
         }
     }
     Ok(torn)
+}
+
+/// git names a pack by the checksum at its end.
+fn ends_as_named(pack: &Path, name: &str) -> bool {
+    let id = name.strip_prefix("pack-").map(str::as_bytes);
+    let Some(Ok(id)) = id.map(ObjectId::from_hex) else {
+        return false;
+    };
+    let end = read_trailer(&pack.with_extension("pack"), id.kind().len_in_bytes());
+    end.is_ok_and(|end| end == id.as_slice())
 }
 
 /// Writes the index of a pack into quarantine. Returns its path, or why the pack has none.

@@ -135,6 +135,7 @@ mod tests {
                 &SseEvent {
                     name: String::new(),
                     data: (*data).into(),
+                    is_damaged: false,
                 },
             )
         })?;

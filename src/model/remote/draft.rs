@@ -35,8 +35,8 @@ impl AnswerDraft {
     pub fn json(&mut self, event: &SseEvent) -> Option<Value> {
         let value = serde_json::from_str(&event.data).ok();
         // Servers send pings as text, but a piece of the answer is an object.
-        let is_damaged = value.is_none() && event.data.trim_start().starts_with('{');
-        self.damaged |= is_damaged && self.finish.is_none();
+        let is_broken = value.is_none() && event.data.trim_start().starts_with('{');
+        self.damaged |= (is_broken || event.is_damaged) && self.finish.is_none();
         value
     }
 

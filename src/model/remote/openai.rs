@@ -125,6 +125,7 @@ mod tests {
                 &SseEvent {
                     name: String::new(),
                     data: (*data).into(),
+                    is_damaged: false,
                 },
             )
         });
@@ -182,6 +183,7 @@ mod tests {
             &SseEvent {
                 name: String::new(),
                 data: data.into(),
+                is_damaged: false,
             },
         )
         .unwrap();

@@ -3,6 +3,7 @@
 //! Servers don't always answer in the requested form, or with the right content type, so the first
 //! byte tells the two apart.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::Remote;
@@ -166,6 +167,15 @@ impl<'a> AnswerReader<'a> {
         {
             return Err(ModelError::Broken {
                 detail: "the connection closed before the first event".into(),
+                partial: String::new(),
+            });
+        }
+
+        let cut =
+            serde_json::from_slice::<IgnoredAny>(&self.raw).is_err_and(|error| error.is_eof());
+        if cut && start.starts_with(b"{") {
+            return Err(ModelError::Broken {
+                detail: "the connection closed before the end".into(),
                 partial: String::new(),
             });
         }

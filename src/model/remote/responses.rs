@@ -132,7 +132,14 @@ mod tests {
         for data in events {
             let data = (*data).to_owned();
             let name = String::new();
-            event(&mut draft, &SseEvent { name, data })?;
+            event(
+                &mut draft,
+                &SseEvent {
+                    name,
+                    data,
+                    is_damaged: false,
+                },
+            )?;
         }
         Ok(draft)
     }

@@ -2,12 +2,16 @@
 //! between CR and LF. Joins several `data:` lines into one event and skips comments. A line or event
 //! over the limit is an error, so memory is bounded.
 
+use std::borrow::Cow;
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
     /// Empty if there is no `event:` line.
     pub name: String,
     /// The `data:` lines, joined with newlines.
     pub data: String,
+    /// A line of it is not UTF-8.
+    pub is_damaged: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +76,16 @@ impl SseDecoder {
 
         // Decode whole lines only, so that chunks can't cut a character.
         let line = String::from_utf8_lossy(&line);
+        let is_damaged = matches!(line, Cow::Owned(_));
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         // A stream can start with a byte order mark.
         match field.trim_start_matches('\u{feff}') {
             "event" => value.clone_into(&mut self.event.get_or_insert_default().name),
-            "data" => self.add_data(value)?,
+            "data" => {
+                self.add_data(value)?;
+                self.event.get_or_insert_default().is_damaged |= is_damaged;
+            }
             _ => {}
         }
 
@@ -105,6 +113,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn an_event_with_bytes_that_are_no_text_is_damaged() {
+        let mut decoder = SseDecoder::new(1000);
+        let events = decoder
+            .feed(b": \xe9\n\ndata: a\ndata: \xe9\n\ndata: b\n\n")
+            .unwrap();
+        let damaged: Vec<bool> = events.iter().map(|event| event.is_damaged).collect();
+        assert_eq!(damaged, [true, false]);
+    }
+
     fn decode(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, EventTooLong> {
         let mut decoder = SseDecoder::new(1000);
         let mut events = Vec::new();
@@ -121,6 +139,7 @@ mod tests {
             .map(|(name, data)| SseEvent {
                 name: (*name).into(),
                 data: (*data).into(),
+                is_damaged: false,
             })
             .collect();
         assert_eq!(decode(&[text.as_bytes()]), Ok(events));

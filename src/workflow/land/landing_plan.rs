@@ -266,10 +266,19 @@ pub(super) fn select_turns(
         false => None,
     };
     let candidates = candidates(project, tip, span.as_ref())?;
+    let newest = tip.meta.workspace.as_ref();
+    let is_elsewhere = newest.is_some_and(|workspace| !stacks.ran_here(workspace));
 
     let mut selected = SelectedTurns::default();
     for turn in candidates {
-        let changes = in_effect.of(workspace_of(&turn)?.change())?;
+        let mut changes = in_effect.of(workspace_of(&turn)?.change())?;
+        // The newest turn says only what the files of its own worktree contain.
+        if let Some(in_files) = in_files
+            .as_ref()
+            .filter(|_| is_elsewhere && changes.is_empty())
+        {
+            changes = in_files.of(workspace_of(&turn)?.change())?;
+        }
         if changes.is_empty() {
             if span.as_ref().is_some_and(|(from, to)| from == to) {
                 return Err(LandError::NotInEffect(turn.number()).into());

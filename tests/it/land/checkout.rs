@@ -340,6 +340,38 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
 }
 
 /// Regression: the hint was `teddy restore @`, which keeps what the user took back.
+/// Bug: "it was undone, or its result was never applied".
+#[test]
+fn a_turn_lands_from_its_worktree_after_an_undo_in_another() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let run = |dir: &std::path::Path, title: &str, file: &str| {
+        let plan = plan(title, &[create(file, "1\n")]);
+        std::fs::write(repo.beside("plan.md"), plan).unwrap();
+        let ran = repo.teddy_in(dir, &["-s", "demo", "execute", "-y", "../plan.md"]);
+        ran.check(0, &[]);
+    };
+    run(&repo.path(), "One", "one.txt");
+    let linked = repo.beside("linked");
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        linked.to_str().unwrap(),
+    ]);
+    run(&linked, "Two", "two.txt");
+    repo.teddy_in(&linked, &["-s", "demo", "undo", "-y"])
+        .check(0, &[]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(
+        repo.git(&["show", "--format=", "--name-only", "HEAD"]),
+        "one.txt"
+    );
+}
+
 #[test]
 fn the_hint_restores_what_the_user_took_back_in_any_directory() {
     let repo = three_turns();

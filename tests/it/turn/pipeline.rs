@@ -110,6 +110,8 @@ fn a_step_that_fails_keeps_what_ran() {
     let fake = Fake::answering(&[
         stream("Mind the gap.", "stop", (1000, 0)),
         response("401 Unauthorized", "", "{}"),
+        stream("Mind the gap.", "stop", (1000, 0)),
+        stream(&make_b(), "stop", (1000, 0)),
     ]);
     configure(&repo, &fake);
     insta::assert_snapshot!(planned(&repo, "think").refused(), @r"
@@ -140,6 +142,15 @@ fn a_step_that_fails_keeps_what_ran() {
     hint: `teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere
     exit code 1
     ");
+    // Bug: the configured model was asked instead.
+    insta::assert_snapshot!(repo.workflow().plan_with(PlanOptions::default()).done(), @r#"
+    Using the waiting message: make b
+    Step 1 of 2: analysis
+    Asking one with about [n] tokens, $[n] and the answer
+    Step 2 of 2: plan
+    Asking two with about [n] tokens, $[n] and the answer
+    planned turn 1: "Make b"
+    "#);
 }
 
 /// Regression: it was reported as cut at the limit of tokens, and its cost was not counted.
