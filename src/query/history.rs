@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::history::is_on_branch;
+use crate::git::history::{is_on_branch, merge_base};
 use crate::git::merge::merge_in_memory;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
@@ -449,8 +449,8 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
         let files = turn.meta.workspace.as_ref().context("it has files")?;
         let [before, after] = trees_of(repository, files.change())?;
         let merged = merge_in_memory(repository, before, tree, after)?;
-        let is_there = merged.ours == tree
-            && is_contained(project, tip, turn.number(), &merged.paths, tree, true)?;
+        let is_there =
+            merged.ours == tree && is_contained(project, tip, turn, &merged.paths, tree, true)?;
         if !is_there {
             numbers.push(turn.number());
         }
@@ -462,12 +462,28 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
     Ok(numbers)
 }
 
+/// The files of HEAD when a turn began. `None` if another branch is checked out now.
+fn head_before(project: &Project, turn: &Turn) -> anyhow::Result<Option<TreeId>> {
+    let repository = &project.repository;
+    let (Some(files), Some(head)) = (&turn.meta.workspace, refs::head(repository)?) else {
+        return Ok(None);
+    };
+    let branch = refs::branch_or_head(repository)?;
+    if files.branch.as_ref().is_some_and(|old| *old != branch) {
+        return Ok(None);
+    }
+    let base = merge_base(repository, head, files.before)?;
+    let base = base.map(|base| repository.commit(base)).transpose()?;
+    Ok(base.map(|commit| commit.tree))
+}
+
 /// Returns whether a tree has what a turn did to some files, with edits of the user's on top: each is
-/// the same there as in a later turn that no restore separates from it, or in the user's files.
+/// the same there as in a later turn that no restore separates from it, or in the user's files if the
+/// branch of the turn changed it since. Otherwise they can have taken it back.
 pub fn is_contained(
     project: &Project,
     tip: &Turn,
-    number: u64,
+    turn: &Turn,
     paths: &[Vec<u8>],
     tree: TreeId,
     compares_files: bool,
@@ -478,16 +494,25 @@ pub fn is_contained(
     let repository = &project.repository;
     let mut missing: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     let entries = repository.entries_at(tree, &missing)?;
+    if let Some(then) = head_before(project, turn)?.filter(|_| compares_files) {
+        let then = repository.entries_at(then, &missing)?;
+        let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
+        let now = repository.entries_at(now, &missing)?;
+        missing.retain(|path| {
+            let entry = entries.get(path);
+            now.get(path) != entry || then.get(path) == entry
+        });
+        if missing.is_empty() {
+            return Ok(true);
+        }
+    }
+
     let mut compare = |state: TreeId| {
         let state = repository.entries_at(state, &missing)?;
         missing.retain(|path| state.get(path) != entries.get(path));
         anyhow::Ok(missing.is_empty())
     };
-    if compares_files && compare(snapshot::snapshot(&project.checkout(), &[])?.tree)? {
-        return Ok(true);
-    }
-
-    let mut later = Vec::new();
+    let (number, mut later) = (turn.number(), Vec::new());
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
         if turn.number() <= number {

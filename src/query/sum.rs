@@ -306,8 +306,8 @@ fn without_change(before: &str, after: &str, text: &str) -> String {
     let (mut line, mut place) = (0, 0);
     let end = (after.len()..after.len(), text.len()..text.len());
     for (old, new) in changed(&after, &text).into_iter().chain(once(end)) {
-        for equal in line..old.start {
-            places[equal] = Some(place + equal - line);
+        for (equal, at) in places[line..old.start].iter_mut().zip(place..) {
+            *equal = Some(at);
         }
         (line, place) = (old.end, new.end);
     }

@@ -159,9 +159,9 @@ fn is_in_tree(
     landing: &Landing,
     merged: &Merged,
 ) -> anyhow::Result<bool> {
-    let number = landing.turn.number();
+    let turn = &landing.turn;
     // `select_turns` has checked that the turn is in the files.
-    is_contained(project, tip, number, &merged.paths, tree, target.is_current)
+    is_contained(project, tip, turn, &merged.paths, tree, target.is_current)
 }
 
 fn draft_message(

@@ -98,7 +98,9 @@ impl LandingRun<'_> {
             let intended = IntendedCommit {
                 turns: planned.landings.iter().map(landed_turn).collect(),
                 tree: intended_tree,
-                in_checkout: self.target.is_current && has(repository, files, at.tree, tree)?,
+                in_checkout: self.target.is_current
+                    && has(repository, files, at.tree, tree)?
+                    && self.has_hook_changes(files, at.tree)?,
             };
             let site = intended.site(self.target.is_current);
             self.landing.commits[number].clone_from(&intended);
@@ -369,6 +371,22 @@ impl LandingRun<'_> {
             )));
         }
         Ok(())
+    }
+}
+
+impl LandingRun<'_> {
+    /// The files have what hooks of earlier commits changed. If those ran in the separate directory,
+    /// the files get it only at the end.
+    fn has_hook_changes(&self, files: TreeId, tree: TreeId) -> anyhow::Result<bool> {
+        let repository = &self.project.repository;
+        for (made, intended) in self.created.iter().zip(&self.landing.commits) {
+            for change in diff::changes(repository, intended.tree, made.tree)? {
+                if repository.entry(files, &change.path)? != repository.entry(tree, &change.path)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -340,6 +340,51 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
 }
 
 /// Regression: the hint was `teddy restore @`, which keeps what the user took back.
+/// Bug: "HEAD already has what turn 1 did", and its other file landed as all of it.
+#[test]
+fn what_git_took_back_with_an_edit_below_it_is_not_in_head() {
+    let lines: String = (1..=9).map(|number| format!("l{number}\n")).collect();
+    let repo = TestRepo::new().file("a.txt", &lines).file("b.txt", &lines);
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.write("a.txt", lines.replace("l5", "mine"));
+    repo.workflow().add(&["a.txt", "b.txt"]);
+    let edits = [
+        edit("a.txt", "mine", "mine T1"),
+        edit("b.txt", "l5", "l5 T1"),
+    ];
+    repo.run_plan(&plan("Both", &edits));
+    repo.git(&["checkout", "-q", "a.txt"]);
+    insta::assert_snapshot!(repo.printed(&["land", "--no-edit"]), @"
+    overlap a.txt
+    --- stderr
+    warning: turn 1 overlaps with what HEAD has there, or builds on edits of yours that are not committed; nothing was changed
+    hint: if these are edits of yours: `teddy restore 0` takes the turn and all later ones out of your files, `git commit a.txt` then commits only the edits, `teddy undo` puts the turns back, and `teddy land` lands them
+    exit code 4
+    ");
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "init");
+}
+
+/// Bug: what a hook had put into the first commit was taken back by the second.
+#[test]
+fn the_commits_of_a_landing_keep_what_hooks_put_into_those_before() {
+    let repo = TestRepo::new().file("a.txt", "a\n").file("log", "");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    for number in 1..=3 {
+        let run = execute(&format!("echo T{number} >> a.txt"));
+        repo.run_plan(&plan(&format!("Turn {number}"), &[run]));
+    }
+    hook(
+        &repo,
+        "pre-commit",
+        "git diff --cached -U0 a.txt | grep '^+T' >> log; git add log",
+    );
+    repo.done(&["land", "--each"]);
+    assert_eq!(repo.git(&["show", "HEAD:log"]), "+T1\n+T2\n+T3");
+    assert_eq!(repo.read("log"), "+T1\n+T2\n+T3\n");
+}
+
 /// Bug: "it was undone, or its result was never applied".
 #[test]
 fn a_turn_lands_from_its_worktree_after_an_undo_in_another() {
