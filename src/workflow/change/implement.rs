@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::OpenChange;
 use super::ask::Role;
 use super::judge::{require_session, review};
-use super::reopen::{newest_turn, set_ticks};
+use super::reopen::{newest_turn, reopen_undone, set_ticks};
 use super::work::{Work, WorkStop, Worked, create_work_session, is_fix_due, work};
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangePhase, ChangeStep};
@@ -167,7 +167,11 @@ fn tasks_and_fix(open: &mut OpenChange<'_>) -> anyhow::Result<Option<ImplementSt
     while let Some(next) = Work::next(&open.change, has_message(open)?) {
         open.user.report(Event::Notice(next.notice.clone()));
         match work(open, &next)? {
-            Worked::Done(turn, usage) => record(open, next, turn, usage)?,
+            Worked::Done(turn, usage) => {
+                record(open, next, turn, usage)?;
+                // The files of this turn can lack earlier ones, after a restore of another session.
+                reopen_undone(open.project, &mut open.change)?;
+            }
             Worked::Stopped(why) => {
                 let about = match next.step {
                     ChangeStep::Task => format!("task {}", next.about),

@@ -1,6 +1,6 @@
 //! Opens work on a change again that the user undid, by the turns of its session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
@@ -10,6 +10,7 @@ use crate::change::store::Change;
 use crate::change::tasks;
 use crate::host::clock;
 use crate::project::Project;
+use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Delta;
 use crate::session::turn::Turn;
 use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
@@ -31,11 +32,14 @@ pub(super) fn reopen_undone(project: &Project, change: &mut Change) -> anyhow::R
     }
 
     let stacks = Stacks::new(&project.repository);
-    let now = TurnsInEffect::after(&stacks, &turns)?;
+    let checkout = project.checkout();
+    let own = turns.partition_point(|turn| checkout.is_own_turn(turn).unwrap_or_default());
+    let foreign = turns.get(own).map_or(0, Turn::number);
+    let now = TurnsInEffect::after(&stacks, &turns, foreign)?;
     // Of those turns that were in effect after the turn `newest`.
     let lost = |newest: u64, of: &dyn Fn(&Turn) -> bool| -> anyhow::Result<Vec<u64>> {
         let covered = &turns[turns.partition_point(|turn| turn.number() > newest)..];
-        let then = TurnsInEffect::after(&stacks, covered)?;
+        let then = TurnsInEffect::after(&stacks, covered, foreign)?;
         let mut lost = Vec::new();
         for turn in covered.iter().filter(|turn| of(turn)) {
             if then.has(turn)? && !now.has(turn)? {
@@ -188,27 +192,46 @@ pub(super) fn set_ticks(change: &mut Change, text: String) {
 /// As `land` sees them: neither undone nor restored away.
 struct TurnsInEffect<'a> {
     undone: UndoneTurns,
-    stack: InEffect<'a>,
+    in_worktrees: Vec<InEffect<'a>>,
     /// Each with the id of the turn that it picked.
     picks: Vec<(Uuid, Delta)>,
 }
 
 impl<'a> TurnsInEffect<'a> {
-    /// `turns` are newest first.
-    fn after(stacks: &'a Stacks<'a>, turns: &[Turn]) -> anyhow::Result<TurnsInEffect<'a>> {
+    /// `turns` are newest first. Those up to `foreign` are another user's.
+    fn after(
+        stacks: &'a Stacks<'a>,
+        turns: &[Turn],
+        foreign: u64,
+    ) -> anyhow::Result<TurnsInEffect<'a>> {
         let mut undone = UndoneTurns::default();
         turns.iter().for_each(|turn| undone.add_restore(turn));
-        let stack = match turns.first() {
-            Some(newest) => stacks.after(newest)?,
-            None => Default::default(),
-        };
+        // A turn knows only its own worktree. What another one has is lost only by a restore.
+        let (mut worktrees, mut in_worktrees) = (BTreeSet::new(), Vec::new());
+        for turn in turns {
+            let Some(workspace) = &turn.meta.workspace else {
+                continue;
+            };
+            let worktree = (workspace.worktree.as_str(), turn.number() > foreign);
+            if !worktrees.contains(&worktree) && stacks.own(turn)?.is_some() {
+                worktrees.insert(worktree);
+                in_worktrees.push(InEffect::new(stacks, stacks.after(turn)?));
+            }
+            let restored = turn.meta.restored.as_ref();
+            let is_whole = |restored: &Restored| {
+                restored.by == RestoreCommand::Restore && restored.paths.is_empty()
+            };
+            if workspace.synced && restored.is_some_and(is_whole) {
+                break;
+            }
+        }
         let pick = |turn: &Turn| {
             let (picked, workspace) = (turn.meta.picked.as_ref()?, turn.meta.workspace.as_ref()?);
             Some((picked.turn_id, workspace.change()))
         };
         Ok(TurnsInEffect {
             undone,
-            stack: InEffect::new(stacks, stack),
+            in_worktrees,
             picks: turns.iter().filter_map(pick).collect(),
         })
     }
@@ -218,11 +241,20 @@ impl<'a> TurnsInEffect<'a> {
         let Some(workspace) = workspace.filter(|_| is_patch(turn)) else {
             return Ok(!self.undone.has(turn.number()));
         };
-        if !self.undone.has(turn.number()) && self.stack.has(workspace.change())? {
+        if !self.undone.has(turn.number()) && self.contain(workspace.change())? {
             return Ok(true);
         }
         for (id, change) in &self.picks {
-            if *id == turn.meta.turn_id && self.stack.has(*change)? {
+            if *id == turn.meta.turn_id && self.contain(*change)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn contain(&self, change: Delta) -> anyhow::Result<bool> {
+        for stack in &self.in_worktrees {
+            if stack.has(change)? {
                 return Ok(true);
             }
         }

@@ -487,6 +487,62 @@ fn c13_a_task_is_open_again_if_its_turn_was_undone() {
     assert_eq!(done(), 2);
 }
 
+/// Bug: the newest turn, of another worktree, counted as all that was in effect.
+#[test]
+fn c13_a_task_that_another_worktree_did_is_done() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &verdict("NEEDS_FIX", "High"),
+        &plan("Fix", &[create("three.txt", "3\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, false).done();
+    let session = || repo.workflow().session("change/greet-by-name");
+    session().undo(1).done();
+    session().redo(1).done();
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    repo.teddy_in(&linked, &["change", "impl", ID, "-y"])
+        .check(0, &["complete, 2 of 2 tasks done"]);
+    let status = repo.json(&["change", "status", ID], 0);
+    assert_eq!(
+        (&status["phase"], &status["done"], &status["undone"]),
+        (&"complete".into(), &2.into(), &serde_json::json!([]))
+    );
+    session().restore("1").done();
+    assert_eq!(repo.json(&["change", "status", ID], 0)["done"], 1);
+}
+
+/// Bug: the change was complete without it.
+#[test]
+fn c13_a_task_that_another_session_took_out_is_done_again_before_the_review() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &plan("Two again", &[create("two.txt", "two\n")]),
+        &plan("One again", &[create("test.sh", "false\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    let other = repo.beside("other.md");
+    std::fs::write(&other, plan("Other", &[create("other.txt", "x\n")])).unwrap();
+    repo.done(&["new", "other"]);
+    repo.done(&["execute", other.to_str().unwrap(), "-y"]);
+    repo.workflow().implement(ID, false).done();
+    let session = || repo.workflow().session("change/greet-by-name");
+    session().undo(1).done();
+    repo.done(&["-s", "other", "restore", "1"]);
+    repo.done(&["change", "impl", ID, "-y"]);
+    let status = repo.json(&["change", "status", ID], 0);
+    assert_eq!(
+        (&status["phase"], &status["done"], &status["undone"]),
+        (&"complete".into(), &2.into(), &serde_json::json!([]))
+    );
+    assert_eq!(repo.read("test.sh"), "false\n");
+}
+
 #[test]
 fn a_plan_of_a_task_that_needs_an_approval_is_next_to_the_error() {
     let repo = answering(&[&plan("One", &[create("test.sh", "true\n")])]);
