@@ -12,7 +12,7 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::merge::keeps_ours;
 use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::refs;
-use crate::session::meta::Status;
+use crate::session::meta::{Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
@@ -164,8 +164,8 @@ pub fn compared_turn(
     }
 }
 
-/// Finds the newest turn with files, if its result conflicted and the files still lack it. A later
-/// restore decides the matter: then `None`.
+/// Finds the newest turn with files that ran here, if its result conflicted and the files still lack
+/// it. A later restore decides the matter: then `None`.
 ///
 /// Calls `now`, which takes a snapshot, only if the turn was not applied.
 pub fn find_unapplied(
@@ -177,7 +177,9 @@ pub fn find_unapplied(
     let store = checkout.store();
     for turn in store.history(tip.clone()).take(MAX_BACK) {
         let turn = turn?;
-        if turn.meta.restored.is_none() && !is_patch(&turn) {
+        let workspace = turn.meta.workspace.as_ref();
+        let is_of_here = is_patch(&turn) && workspace.is_some_and(|ran| stacks.ran_here(ran));
+        if turn.meta.restored.is_none() && !is_of_here {
             continue;
         }
 
@@ -206,13 +208,9 @@ pub fn left_by(
         return Ok(None);
     };
 
-    let is_applied = match stacks.own(turn)? {
-        Some((_, own)) => own.applied && own.left.is_empty(),
-        None => workspace.is_whole(),
-    };
     // The plan of an interrupted turn becomes the next draft; its result is not meant to be
     // applied.
-    if is_applied || turn.meta.status == Status::Interrupted {
+    if is_applied(stacks, turn)? || turn.meta.status == Status::Interrupted {
         return Ok(None);
     }
 
@@ -249,6 +247,15 @@ pub fn left_by(
     }
 
     Ok((!files.is_empty()).then_some(files))
+}
+
+/// Whether all of the result was applied where the turn ran. What the user did since does not count.
+pub fn is_applied(stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result<bool> {
+    if let Some((_, own)) = stacks.own(turn)? {
+        return Ok(own.applied && own.left.is_empty());
+    }
+    let workspace = turn.meta.workspace.as_ref();
+    Ok(workspace.is_none_or(Workspace::is_whole))
 }
 
 impl Drift {

@@ -30,7 +30,7 @@ use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan;
 use crate::workflow::user::{Notice, User};
-use crate::workspace::drift::{NotBrought, find_unapplied, left_by};
+use crate::workspace::drift::{NotBrought, find_unapplied, is_applied, left_by};
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 
@@ -313,6 +313,17 @@ fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Resu
         let is_work = turn.meta.status == Status::Executed && is_about(project, &turn, work)?;
         if !is_work || !worked(&project.repository, &turn)? {
             continue;
+        }
+        // A conflict in another worktree is settled there, or by a restore of its turn.
+        let workspace = turn.meta.workspace.as_ref();
+        if let Some(workspace) = workspace.filter(|ran| !stacks.ran_here(ran))
+            && !is_restored
+            && !is_applied(&stacks, &turn)?
+        {
+            return Ok(Some(Worked::Stopped(WorkStop::NotBrought(NotBrought {
+                turn: turn.number(),
+                files: workspace.overlaps.clone(),
+            }))));
         }
         // A restore settles a conflict, even if the user keeps their side.
         if is_restored || left_by(&checkout, &stacks, &turn, &now)?.is_none() {

@@ -2378,6 +2378,24 @@ fn c10_a_task_is_not_done_until_a_conflict_with_its_result_is_settled() {
     }
 }
 
+/// Bug: another worktree counted it as done.
+#[test]
+fn c10_a_conflict_in_another_worktree_is_settled_there() {
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    implement_during_a_save(&repo);
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let there = || repo.teddy_in(&linked, &["change", "impl", ID, "-y"]);
+    there().check(4, &["the result is not in all of your files"]);
+    repo.done(&["-s", "change/greet-by-name", "restore", "@", "--ours"]);
+    there().check(0, &["complete, 2 of 2 tasks done"]);
+}
+
 /// A restore of other paths undoes no turn, and one of the turn's path settles its conflict.
 #[test]
 fn c10_a_restore_of_paths_settles_a_conflict_and_hides_no_turn() {
