@@ -213,7 +213,8 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::NotReplanned {
             why,
             takes_commands,
-        } => no_replan(why, *takes_commands),
+            is_question,
+        } => no_replan(why, *takes_commands, *is_question),
         Notice::WholeProject { files, tokens } => format!(
             "The model sees the whole project: {}, about {} tokens.",
             counted(*files, "file"),
@@ -355,9 +356,10 @@ fn large_input(tokens: usize, largest: &[LargeEntry], takes_commands: bool) -> S
 }
 
 /// At the prompt of a loop, the next question says how to continue.
-fn no_replan(why: &NoReplan, takes_commands: bool) -> String {
-    let remedy = match takes_commands {
-        true => "",
+fn no_replan(why: &NoReplan, takes_commands: bool, is_question: bool) -> String {
+    let remedy = match is_question {
+        _ if takes_commands => "",
+        true => "; ask again with `teddy ask '<question>'`",
         false => "; say what to do with `teddy plan '<message>'`",
     };
     match why {

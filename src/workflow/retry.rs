@@ -190,6 +190,7 @@ fn take_over(repository: &Repository, turn: &Turn, draft: &mut Draft) -> anyhow:
 
     draft.meta.agent.clone_from(&turn.meta.agent);
     draft.meta.origin = turn.meta.origin;
+    draft.meta.question = turn.meta.question;
     draft.meta.caller_turn_id = turn.meta.caller_turn_id;
     draft.begin();
     Ok(())

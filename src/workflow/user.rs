@@ -438,6 +438,7 @@ pub enum Notice {
         why: NoReplan,
         /// The user is at the prompt of a loop.
         takes_commands: bool,
+        is_question: bool,
     },
     /// Why no plan was made from the user's reply.
     NoPlanInstead(String),

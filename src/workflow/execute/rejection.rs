@@ -238,6 +238,7 @@ impl<'p> PlannedTurn<'p> {
             user.report(Event::Notice(Notice::NotReplanned {
                 why,
                 takes_commands: options.takes_commands,
+                is_question: request.question,
             }));
             return Ok(recorded);
         }
@@ -362,6 +363,7 @@ fn replan(
     user.report(Event::Notice(Notice::NotReplanned {
         why,
         takes_commands: request.takes_commands,
+        is_question: request.question,
     }));
     None
 }

@@ -179,7 +179,7 @@ fn t20_what_changes_something_is_no_answer() {
     The plan was not accepted: 1 mistake
     plan.md:13: CREATE: CREATE is not part of an answer
         hint: answer in plain Markdown, or READ files of the project first
-    the plan was rejected; say what to do with `teddy plan '<message>'`
+    the plan was rejected; ask again with `teddy ask '<question>'`
     turn 1 rejected
     plan.md:13: CREATE: CREATE is not part of an answer
         hint: answer in plain Markdown, or READ files of the project first
@@ -321,6 +321,28 @@ fn a_question_whose_model_failed_is_still_one() {
     repo.workflow().execute().done();
     let prompt = repo.workflow().artifact("1", "system_prompt.xml");
     assert!(prompt.starts_with("<assistant>"), "{prompt}");
+}
+
+/// Bug: the plan was taken, and changed files.
+#[test]
+fn a_question_that_is_asked_again_by_retry_is_still_one() {
+    let repo = session();
+    repo.reply("Two.");
+    repo.workflow().ask("what is it?").done();
+    repo.configure(&format!(
+        "model: other\nmodels:\n  other: {{ kind: replay, path: {} }}\n",
+        repo.beside("other").display()
+    ));
+    std::fs::create_dir_all(repo.beside("other")).unwrap();
+    let answer = plan("Do", &[create("c.txt", "c\n")]);
+    std::fs::write(repo.beside("other/01.md"), answer).unwrap();
+    insta::assert_snapshot!(repo.workflow().retry("1", Some("other")).refused(), @r#"
+    Asking other with about [n] tokens
+    planned turn 1: "Do", 1 mistakes
+    plan.md:13: CREATE: CREATE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    in use: demo-retry-1
+    "#);
 }
 
 /// Bug: an undo after it was recorded as an answer that changed files, and nobody could fetch the
