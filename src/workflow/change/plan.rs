@@ -19,6 +19,7 @@ use crate::change::state::{ChangeEntry, StepUsage};
 use crate::change::store::{Change, ChangeError, next_step};
 use crate::change::{proposal, spec, tasks};
 use crate::text::sanitize::sanitize_line;
+use crate::workflow::context::message::without_keys;
 
 const AUTHOR: &str = include_str!("../../../prompts/change/author.md");
 const PROPOSAL: &str = include_str!("../../../prompts/change/proposal.md");
@@ -201,6 +202,7 @@ fn read_document(id: &ChangeId, path: &str, answer: &str) -> Result<String, Vec<
 /// The step `reproposal`: the author revises the documents.
 pub fn revise(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
     let message = open.request.message.clone();
+    let message = message.map(|text| without_keys(text, open.user));
     revise_as(open, message.as_deref())
 }
 

@@ -1348,6 +1348,24 @@ fn a24_a_wrong_id_is_refused() {
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy"]), "");
 }
 
+/// Bug: it was sent to the author.
+#[test]
+fn a_key_in_a_message_to_the_author_is_not_sent() {
+    let repo = project();
+    put(&repo, ID, "proposed");
+    let fake = Fake::answering(&[stream("No.", "stop", (1, 1)), stream("No.", "stop", (1, 1))]);
+    repo.configure(&format!(
+        "model: fake\nmodels: {{ fake: {{ kind: openai, id: x, base_url: \"{}/v1\" }} }}\n",
+        fake.origin
+    ));
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let message = format!("the key is {key}");
+    repo.teddy(&["change", "reproposal", ID, "-m", &message])
+        .check(1, &["what looks like a key was taken out"]);
+    let request = fake.requests().remove(0);
+    assert!(request.contains("the key is ") && !request.contains(&key));
+}
+
 #[test]
 fn a25_a_rejected_change_is_edited_and_challenged_again() {
     let repo = answering(&[&verdict("REJECTED", "High"), &verdict("APPROVED", "Low")]);
