@@ -566,6 +566,7 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitSt
 
     let problem = match archived.turn {
         Some(_) => "was not written: something in your files is in the way",
+        None if args.markers => "cannot have conflict markers",
         None => "was also changed in the project's specs in the same place",
     };
     if app.global.json {
@@ -582,6 +583,7 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitSt
         }
         app.note(&match archived.turn {
             Some(turn) => format!("Turn {turn} has the specs, and the change is not archived yet. Move the obstacle, then archive again."),
+            None if args.markers => "Nothing was written. `--ours` or `--theirs` resolves the conflict.".to_owned(),
             None => "Nothing was written. `--ours`, `--theirs` or `--markers` resolves the conflict.".to_owned(),
         });
     }

@@ -107,7 +107,17 @@ fn merge_specs(
         from: recorded.tree,
         to: on_overlap.resolve(&merged),
     };
-    let met = merged.paths;
+    let mut met = merged.paths;
+    let marked = match on_overlap {
+        OnOverlap::Markers => find_conflict_markers(&project.repository, files.to, &met)?,
+        _ => Vec::new(),
+    };
+    // Our side would be taken without a word.
+    if on_overlap == OnOverlap::Markers && met != marked {
+        met.retain(|path| !marked.contains(path));
+        archived.conflicts = lossy_paths(&met);
+        return Ok(false);
+    }
     if on_overlap == OnOverlap::Stop && !met.is_empty() {
         archived.conflicts = lossy_paths(&met);
         return Ok(false);
@@ -124,7 +134,6 @@ fn merge_specs(
         .published;
     if published.conflicts.is_empty() {
         archived.done = summary;
-        let marked = find_conflict_markers(&project.repository, files.to, &met)?;
         archived.marked = lossy_paths(&marked);
     } else {
         archived.conflicts = lossy_paths(&published.conflict_paths());

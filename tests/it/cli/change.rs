@@ -1592,6 +1592,22 @@ fn an_archive_with_conflict_markers_says_so_until_they_are_resolved() {
     assert_eq!(marked(), serde_json::json!([]));
 }
 
+/// Bug: it was archived without the spec.
+#[test]
+fn an_archive_with_a_directory_in_the_place_of_a_spec_cannot_have_markers() {
+    let repo = project();
+    put(&repo, ID, "complete");
+    repo.write("specs/greeting.md/x", "mine\n");
+    insta::assert_snapshot!(repo.printed(&["change", "archive", ID, "--markers"]), @"
+    --- stderr
+    warning: `specs/greeting.md` cannot have conflict markers
+    warning: `specs/greeting.md/x` cannot have conflict markers
+    Nothing was written. `--ours` or `--theirs` resolves the conflict.
+    exit code 4
+    ");
+    assert_eq!(phase(&repo, ID), "complete");
+}
+
 /// Bug: the archive said nothing, and dropped the plan.
 #[test]
 fn an_archive_names_work_that_is_not_in_the_files_and_keeps_a_waiting_plan() {
