@@ -21,7 +21,7 @@ use crate::change::document::Documents;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::change::phase::{self, ChangeStep};
-use crate::change::state::{Base, ChangeEntry, ChangeState};
+use crate::change::state::{Base, ChangeEntry, ChangeState, StepUsage};
 use crate::change::store::{self, Change, ChangeError, ChangeStore};
 use crate::git::keep::protect::{self, MergePolicy};
 use crate::git::object::TreeId;
@@ -67,6 +67,8 @@ pub struct OpenChange<'a> {
     request: &'a ChangeRequest,
     user: &'a mut dyn User,
     command: &'static str,
+    /// Of a model, for the step that records it.
+    answer: Option<(String, StepUsage)>,
     _lock: Lock,
 }
 
@@ -115,6 +117,7 @@ impl<'a> OpenChange<'a> {
             request,
             user,
             command,
+            answer: None,
             _lock: lock,
         })
     }
@@ -175,7 +178,7 @@ impl<'a> OpenChange<'a> {
         Ok(())
     }
 
-    /// Takes the repository lock.
+    /// Takes the repository lock. An answer that cannot be recorded is kept for the user, and counts.
     fn save(
         &mut self,
         step: ChangeStep,
@@ -183,8 +186,20 @@ impl<'a> OpenChange<'a> {
         title: &str,
         lines: &[String],
     ) -> anyhow::Result<()> {
-        let _lock = self.project.checkout().lock("change")?;
-        self.save_locked(step, entry, title, lines)
+        let answer = self.answer.take();
+        let lock = self
+            .project
+            .checkout()
+            .lock("change")
+            .map_err(anyhow::Error::from);
+        let saved = lock.and_then(|_lock| self.save_locked(step, entry, title, lines));
+        let (Err(error), Some((text, usage))) = (&saved, answer) else {
+            return saved;
+        };
+        discarded::add(self.project, &self.change.id, &usage)
+            .with_context(|| format!("{error:#}"))?;
+        let location = self.keep(&text);
+        saved.with_context(|| format!("the answer was not recorded{location}"))
     }
 
     /// Records a step as one commit. The caller holds the repository lock.

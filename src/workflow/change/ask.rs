@@ -1,7 +1,7 @@
 //! Asks the model of a role, and once more if the answer is malformed.
 //!
-//! The usage of all attempts counts. An unusable answer is saved for the user and not recorded; what
-//! it used is kept in `discarded`.
+//! The usage of all attempts counts. An answer that is unusable, or that no step could record, is
+//! saved for the user; what it used is kept in `discarded`.
 
 use std::cell::RefCell;
 
@@ -121,7 +121,9 @@ impl OpenChange<'_> {
         if answered.is_err() && usage.calls > 0 {
             discarded::add(self.project, &self.change.id, &usage)?;
         }
-        Ok((answered?, usage))
+        let (value, text) = answered?;
+        self.answer = Some((text, usage.clone()));
+        Ok((value, usage))
     }
 
     /// Adds to `usage`, also if no answer is usable.
@@ -131,7 +133,7 @@ impl OpenChange<'_> {
         question: RoleQuestion<'_>,
         read: ReadAnswer<'_, T>,
         usage: &mut StepUsage,
-    ) -> anyhow::Result<T> {
+    ) -> anyhow::Result<(T, String)> {
         let mut request = ModelRequest {
             system: question.system,
             input: question.input,
@@ -143,7 +145,7 @@ impl OpenChange<'_> {
             // Redact before the answer is parsed and recorded.
             let text = redact(&answer.text).into_owned();
             let mistakes = match read(&text) {
-                Ok(value) => return Ok(value),
+                Ok(value) => return Ok((value, text)),
                 Err(mistakes) => mistakes,
             };
             if usage.calls >= MAX_ANSWERS {
@@ -204,7 +206,7 @@ impl OpenChange<'_> {
     }
 
     /// Returns a phrase that names the path, or an empty string if the file cannot be written.
-    fn keep(&self, text: &str) -> String {
+    pub(super) fn keep(&self, text: &str) -> String {
         let path = change_dir(self.project, &self.change.id).join("answer.md");
         match write_atomic(&path, text.as_bytes()) {
             Ok(()) => format!(" (it is kept in `{}`)", path.display()),

@@ -2591,6 +2591,38 @@ fn c11_what_unusable_answers_cost_is_held_against_the_limit() {
     assert_eq!((&usage["calls"], &usage["cost"]), (&3.into(), &3.0.into()));
 }
 
+/// Bug: such an answer was lost and did not count, so that the limit never stopped the next call.
+#[test]
+fn c11_what_an_answer_cost_that_cannot_be_recorded_counts() {
+    let repo = project();
+    put(&repo, ID, "proposed");
+    let lock = repo
+        .path()
+        .join(format!(".git/refs/teddy/changes/{ID}.lock"));
+    let script = format!(
+        "touch {}; cat > /dev/null; echo '{}'",
+        lock.display(),
+        verdict("APPROVED", "Low")
+    );
+    repo.configure(&format!(
+        "model: program\nmodels:\n  program: {{ kind: command, run: [sh, -c, {} ] }}\n",
+        serde_json::to_string(&script).unwrap()
+    ));
+    repo.teddy(&["change", "challenge", ID])
+        .check(1, &["the answer was not recorded (it is kept in `"]);
+    std::fs::remove_file(lock).unwrap();
+    let status = repo.workflow().change_status(ID);
+    assert_eq!(
+        (&status["phase"], &status["usage"]["calls"]),
+        (&"proposed".into(), &1.into())
+    );
+    let kept = std::fs::read_to_string(
+        repo.path()
+            .join(format!(".git/teddy/changes/{ID}/answer.md")),
+    );
+    assert!(kept.unwrap().contains("APPROVED"));
+}
+
 /// Regression: a filtered answer was called cut off, and an empty one cost nothing.
 #[test]
 fn c11_an_answer_that_its_model_ended_has_the_reason_and_counts() {
