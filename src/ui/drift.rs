@@ -108,10 +108,11 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
 }
 
 /// What a session did that is not in the files.
-pub fn lacking(session: &SessionName, turns: &[TurnName]) -> String {
+pub fn lacking(session: &SessionName, turns: &[TurnName], is_exact: bool) -> String {
     let turns = list_of(turns);
+    let exact = if is_exact { " --exact" } else { "" };
     format!(
-        "your files lack {turns}; `teddy --session {session} restore @` restores them to its newest turn"
+        "your files lack {turns}; `teddy --session {session} restore @{exact}` restores them to its newest turn"
     )
 }
 

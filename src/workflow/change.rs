@@ -14,6 +14,8 @@ mod reopen;
 pub mod status;
 pub mod work;
 
+use std::collections::BTreeSet;
+
 use anyhow::Context as _;
 
 use self::reopen::reopen_undone;
@@ -23,18 +25,23 @@ use crate::change::id::ChangeId;
 use crate::change::phase::{self, ChangeStep};
 use crate::change::state::{Base, ChangeEntry, ChangeState, StepUsage};
 use crate::change::store::{self, Change, ChangeError, ChangeStore};
+use crate::git::diff::TreeChange;
 use crate::git::keep::protect::{self, MergePolicy};
 use crate::git::object::TreeId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 use crate::project::Project;
-use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::path::lossy;
 use crate::text::secret::redact;
 use crate::workflow::user::{Event, Notice, User, telling};
-use crate::workspace::drift::{Drift, TurnName, drift};
+use crate::workspace::Checkout;
+use crate::workspace::drift::{Drift, MissingChange, TurnName, WhyMissing, drift};
+use crate::workspace::file_move::changes_of;
 use crate::workspace::recover::Depth;
 use crate::workspace::snapshot;
+use crate::workspace::stack::is_patch;
 
 /// What the user asked for.
 #[derive(Debug, Clone)]
@@ -168,10 +175,16 @@ impl<'a> OpenChange<'a> {
         let (store, session) = (self.project.store(), self.change.id.session());
         if store.has(&session)? {
             let files = files_now(self.project)?;
-            let drift = drift(&self.project.checkout(), &store.tip(&session)?, files)?;
-            let turns = lacking_of(drift, &session);
+            let (checkout, tip) = (self.project.checkout(), store.tip(&session)?);
+            let drift = drift(&checkout, &tip, files)?;
+            let turns = lacking_of(&checkout, &drift, &tip)?;
             if !turns.is_empty() {
-                let notice = Notice::WorkLacking { session, turns };
+                let is_exact = drift.same_turns == Some(true);
+                let notice = Notice::WorkLacking {
+                    session,
+                    turns,
+                    is_exact,
+                };
                 self.user.report(Event::Notice(notice));
             }
         }
@@ -255,10 +268,39 @@ impl<'a> OpenChange<'a> {
 }
 
 /// Turns of the session of a change that are not in the user's files.
-fn lacking_of(drift: Drift, session: &SessionName) -> Vec<TurnName> {
-    let mut turns = drift.lacking;
-    turns.retain(|turn| turn.session == session.as_str());
-    turns
+fn lacking_of(checkout: &Checkout<'_>, drift: &Drift, tip: &Turn) -> anyhow::Result<Vec<TurnName>> {
+    let session = tip.session.as_str();
+    let mut turns = drift.lacking.clone();
+    turns.retain(|turn| turn.session == session);
+    if drift.branch.is_none() || drift.missing.is_empty() {
+        return Ok(turns);
+    }
+
+    // git took the files of these turns away when it changed to another branch.
+    let is_gone = |missing: &MissingChange| {
+        matches!(
+            missing.why,
+            WhyMissing::NotOnBranch { .. } | WhyMissing::TakenBack { .. }
+        )
+    };
+    let gone = drift.missing.iter().filter(|missing| is_gone(missing));
+    let gone: BTreeSet<&str> = gone.map(|missing| missing.path.as_str()).collect();
+    for turn in checkout.store().history(tip.clone()) {
+        let turn = turn?;
+        let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| is_patch(&turn)) else {
+            continue;
+        };
+        let changes = changes_of(checkout.repository, workspace.change())?;
+        let is_gone = |change: &TreeChange| gone.contains(lossy(&change.path).as_str());
+        if changes.iter().any(is_gone) {
+            turns.push(TurnName {
+                session: session.to_owned(),
+                turn: turn.number(),
+                is_deleted: false,
+            });
+        }
+    }
+    Ok(turns)
 }
 
 fn now() -> String {
@@ -308,9 +350,11 @@ pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
 
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {
     let _lock = project.checkout().lock("change")?;
-    Ok(snapshot::snapshot(&project.checkout(), &[])
-        .context("recording your files")?
-        .tree)
+    Ok(
+        snapshot::snapshot(&project.checkout(), &[])
+            .context("recording your files")?
+            .tree,
+    )
 }
 
 /// In a change and its session. A replay continues with the answer after these.

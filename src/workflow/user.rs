@@ -338,6 +338,8 @@ pub enum Notice {
     WorkLacking {
         session: SessionName,
         turns: Vec<TurnName>,
+        /// Only `restore --exact` brings them back: git took their files away.
+        is_exact: bool,
     },
     /// The answer. Another process added a turn while the user typed it.
     AnswerNotSent(String),

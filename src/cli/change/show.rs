@@ -239,7 +239,7 @@ pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<()> {
 
     app.print(render(&status))?;
     if let (Some(session), false) = (&status.session, status.lacking.is_empty()) {
-        app.warn(&drift::lacking(session, &status.lacking));
+        app.warn(&drift::lacking(session, &status.lacking, status.is_exact));
     }
     app.note(&format!("Next: {}", status.next));
     Ok(())

@@ -52,6 +52,9 @@ pub struct ChangeStatus {
     pub undone: Vec<u64>,
     /// Turns of the session that are not in the user's files.
     pub lacking: Vec<TurnName>,
+    /// Only `restore --exact` brings them back: git took their files away.
+    #[serde(skip)]
+    pub is_exact: bool,
     /// Suggested command.
     pub next: String,
 }
@@ -134,9 +137,14 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     let session = id.session();
     let store = project.store();
     let has_session = store.has(&session)?;
+    let mut is_exact = false;
     // A damaged session has none.
     let lacking = match store.tip(&session) {
-        Ok(tip) => lacking_of(changed_since(&project.checkout(), &tip).drift, &session),
+        Ok(tip) => {
+            let drift = changed_since(&project.checkout(), &tip).drift;
+            is_exact = drift.same_turns == Some(true);
+            lacking_of(&project.checkout(), &drift, &tip).unwrap_or_default()
+        }
         Err(_) => Vec::new(),
     };
 
@@ -153,6 +161,7 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         session: has_session.then_some(session),
         undone: change.undone.clone(),
         lacking,
+        is_exact,
         next: change.next_step(),
     })
 }

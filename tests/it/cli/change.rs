@@ -1608,6 +1608,25 @@ fn an_archive_with_a_directory_in_the_place_of_a_spec_cannot_have_markers() {
     assert_eq!(phase(&repo, ID), "complete");
 }
 
+/// Bug: neither said that the work was not there.
+#[test]
+fn a_change_whose_work_is_on_another_branch_says_so() {
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    let main = repo.git(&["symbolic-ref", "--short", "HEAD"]);
+    repo.git(&["checkout", "-q", "-b", "feat"]);
+    repo.workflow().implement(ID, true).done();
+    repo.commit("feat");
+    repo.git(&["checkout", "-q", &main]);
+    let words = "your files lack turns 1 and 2 of change/greet-by-name; `teddy --session change/greet-by-name restore @ --exact` restores them";
+    repo.teddy(&["change", "status", ID]).check(0, &[words]);
+    repo.teddy(&["change", "archive", ID]).check(0, &[words]);
+}
+
 /// Bug: the archive said nothing, and dropped the plan.
 #[test]
 fn an_archive_names_work_that_is_not_in_the_files_and_keeps_a_waiting_plan() {
