@@ -23,6 +23,7 @@ use crate::change::document::Documents;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::change::phase::{self, ChangeStep};
+use crate::change::spec;
 use crate::change::state::{Base, ChangeEntry, ChangeState, StepUsage};
 use crate::change::store::{self, Change, ChangeError, ChangeStore};
 use crate::git::diff::TreeChange;
@@ -348,10 +349,23 @@ pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
     Ok(change)
 }
 
+/// Specs count even if git ignores them.
+fn spec_paths(project: &Project) -> Vec<Vec<u8>> {
+    let dir = project.repository.workdir().join(spec::DIR);
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+    let paths = names.map(|name| format!("{}{name}", spec::DIR));
+    paths
+        .filter(|path| spec::id_of(path).is_some())
+        .map(String::into_bytes)
+        .collect()
+}
+
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {
     let _lock = project.checkout().lock("change")?;
     Ok(
-        snapshot::snapshot(&project.checkout(), &[])
+        snapshot::snapshot(&project.checkout(), &spec_paths(project))
             .context("recording your files")?
             .tree,
     )

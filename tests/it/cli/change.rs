@@ -1627,6 +1627,17 @@ fn a_change_whose_work_is_on_another_branch_says_so() {
     repo.teddy(&["change", "archive", ID]).check(0, &[words]);
 }
 
+/// Bug: the archive met it as an edit, or replaced it by a spec whose author had not seen it.
+#[test]
+fn a_spec_that_git_ignores_is_in_the_base_of_a_change() {
+    let repo = answering(&[&answer("01-proposal")]);
+    repo.write(".gitignore", "specs/\n");
+    repo.write("specs/greeting.md", "# Mine\n");
+    repo.workflow().propose(ID, Some("Greet")).refused();
+    let base = format!("refs/teddy/changes/{ID}:base/specs/greeting.md");
+    assert_eq!(repo.git(&["show", &base]), "# Mine");
+}
+
 /// Bug: the archive said nothing, and dropped the plan.
 #[test]
 fn an_archive_names_work_that_is_not_in_the_files_and_keeps_a_waiting_plan() {
