@@ -55,7 +55,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::DocumentMistakes(_)
         | Notice::EditedDocuments(_)
         | Notice::AnswerNotSent(_)
-        | Notice::WorkLacking { .. }
+        | Notice::WorkLacking(..)
         | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
         | Notice::SessionRenamed { .. }
@@ -157,11 +157,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
-        Notice::WorkLacking {
-            session,
-            turns,
-            is_exact,
-        } => drift::lacking(session, turns, *is_exact),
+        Notice::WorkLacking(session, turns, is_exact) => drift::lacking(session, turns, *is_exact),
         Notice::AnswerNotSent(typed) => answer_not_sent(typed),
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
         Notice::MessageKept => "your message is kept for the next turn".to_owned(),

@@ -181,11 +181,7 @@ impl<'a> OpenChange<'a> {
             let turns = lacking_of(&checkout, &drift, &tip)?;
             if !turns.is_empty() {
                 let is_exact = drift.same_turns == Some(true);
-                let notice = Notice::WorkLacking {
-                    session,
-                    turns,
-                    is_exact,
-                };
+                let notice = Notice::WorkLacking(session, turns, is_exact);
                 self.user.report(Event::Notice(notice));
             }
         }

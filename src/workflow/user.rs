@@ -334,13 +334,9 @@ pub enum Notice {
         old: SessionName,
         new: SessionName,
     },
-    /// Turns of a change's session are not in the user's files.
-    WorkLacking {
-        session: SessionName,
-        turns: Vec<TurnName>,
-        /// Only `restore --exact` brings them back: git took their files away.
-        is_exact: bool,
-    },
+    /// Turns of a change's session are not in the user's files. `true` if git took the files away, so
+    /// that only `restore --exact` brings them back.
+    WorkLacking(SessionName, Vec<TurnName>, bool),
     /// The answer. Another process added a turn while the user typed it.
     AnswerNotSent(String),
     /// First line of the message from the draft.
