@@ -478,8 +478,8 @@ fn head_before(project: &Project, turn: &Turn) -> anyhow::Result<Option<TreeId>>
 }
 
 /// Returns whether a tree has what a turn did to some files, with edits of the user's on top: each is
-/// the same there as in a later turn that no restore separates from it, or in the user's files if the
-/// branch of the turn changed it since. Otherwise they can have taken it back.
+/// the same there as in a later turn that no restore separates from it, or in the user's files. The
+/// branch of the turn must have changed it since: otherwise they have taken it back.
 pub fn is_contained(
     project: &Project,
     tip: &Turn,
@@ -494,24 +494,20 @@ pub fn is_contained(
     let repository = &project.repository;
     let mut missing: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     let entries = repository.entries_at(tree, &missing)?;
+    // What the branch has not changed since proves nothing: git can have put it there again.
+    let mut unchanged: BTreeSet<&[u8]> = BTreeSet::new();
     if let Some(then) = head_before(project, turn)?.filter(|_| compares_files) {
         let then = repository.entries_at(then, &missing)?;
+        let is_unchanged = |path: &&[u8]| then.get(path) == entries.get(path);
+        unchanged.extend(missing.iter().copied().filter(is_unchanged));
         let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
         let now = repository.entries_at(now, &missing)?;
-        missing.retain(|path| {
-            let entry = entries.get(path);
-            now.get(path) != entry || then.get(path) == entry
-        });
+        missing.retain(|path| now.get(path) != entries.get(path) || unchanged.contains(path));
         if missing.is_empty() {
             return Ok(true);
         }
     }
 
-    let mut compare = |state: TreeId| {
-        let state = repository.entries_at(state, &missing)?;
-        missing.retain(|path| state.get(path) != entries.get(path));
-        anyhow::Ok(missing.is_empty())
-    };
     let (number, mut later) = (turn.number(), Vec::new());
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
@@ -525,10 +521,16 @@ pub fn is_contained(
         let Some(workspace) = &turn.meta.workspace else {
             continue;
         };
-        for commit in [workspace.before, workspace.after] {
-            if compare(repository.commit(commit)?.tree)? {
-                return Ok(true);
-            }
+        let at = |commit| repository.entries_at(repository.commit(commit)?.tree, &missing);
+        let [before, after] = [at(workspace.before)?, at(workspace.after)?];
+        missing.retain(|path| {
+            let [old, new] = [before.get(path), after.get(path)];
+            let there = entries.get(path);
+            let is_of_turn = new == there && old != new;
+            !is_of_turn && (unchanged.contains(path) || (old != there && new != there))
+        });
+        if missing.is_empty() {
+            return Ok(true);
         }
     }
     Ok(false)

@@ -363,6 +363,15 @@ fn what_git_took_back_with_an_edit_below_it_is_not_in_head() {
     exit code 4
     ");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "init");
+
+    // Nor is what a stash held back while another turn ran.
+    repo.done(&["restore", "1", "--exact", "a.txt", "-y"]);
+    repo.git(&["stash", "-q"]);
+    repo.run_plan(&plan("Other", &[create("c.txt", "c\n")]));
+    repo.git(&["stash", "pop", "-q"]);
+    let landed = repo.teddy(&["land", "--no-edit"]);
+    landed.check(4, &["overlap a.txt"]);
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "init");
 }
 
 /// Bug: what a hook had put into the first commit was taken back by the second.
