@@ -188,10 +188,18 @@ impl TerminalUser {
             };
             let Some(decision) = decision else { continue };
             let is_confirmed = match &decision {
-                Decision::Quit => quits(&modify, &initial)?,
+                Decision::Quit => {
+                    let question =
+                        "Leave the review? The plan waits, but your changes to it are lost.";
+                    gives_up_changes(&modify, &initial, question)?
+                }
                 Decision::Run(_) => runs_without_comments(&modify)?,
-                Decision::Skip(None) => self.declines(&proposal.plan.title)?,
-                _ => true,
+                declined => {
+                    let question = "Decline the plan? Your changes to it are lost.";
+                    let is_asked = *declined == Decision::Skip(None);
+                    gives_up_changes(&modify, &initial, question)?
+                        && (!is_asked || self.declines(&proposal.plan.title)?)
+                }
             };
             if is_confirmed {
                 return Ok(decision);
@@ -501,12 +509,12 @@ fn bytes_warning(why: String) -> StyledLine {
     StyledLine::of(Tone::Warning, &format!("{why}."))
 }
 
-/// Returns whether the user leaves although their changes to the plan are lost then.
-fn quits(modify: &Modify, initial: &Approved) -> io::Result<bool> {
+/// Returns whether the user goes on although their changes to the plan are lost then.
+fn gives_up_changes(modify: &Modify, initial: &Approved, question: &str) -> io::Result<bool> {
     if interrupt::requested() || modify.approved() == *initial {
         return Ok(true);
     }
-    ask::yes_or_end("Leave the review? The plan waits, but your changes to it are lost.")
+    ask::yes_or_end(question)
 }
 
 /// Returns whether the plan runs although comments on it were not sent.

@@ -100,8 +100,8 @@ fn take_usage(draft: &mut AnswerDraft, message: &Value) {
         .saturating_add(cache_written)
         .saturating_add(cached);
 
-    // Later events can lack the input counts.
-    if input > 0 {
+    // Later events can lack some of the input counts.
+    if input >= draft.usage.input {
         draft.usage = TokenUsage {
             input,
             cached,
@@ -148,7 +148,7 @@ mod tests {
             START,
             r#"{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"hm"}}"#,
             r##"{"type":"content_block_delta","delta":{"type":"text_delta","text":"# T\n"}}"##,
-            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":3,"output_tokens":5}}"#,
             r#"{"type":"message_stop"}"#,
         ])
         .unwrap();

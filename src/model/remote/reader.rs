@@ -195,17 +195,19 @@ impl<'a> AnswerReader<'a> {
         let usage = self.draft.usage;
         let draft = std::mem::take(&mut self.draft);
         self.draft.usage = usage;
-        let answer = draft.into_answer(&self.remote.id)?;
-        let finish = if let Finish::Other(word) = answer.finish {
-            Finish::Other(secrets.hide(&word))
-        } else {
-            answer.finish
-        };
-
+        let answer = AnswerDraft {
+            refusal: secrets.hide(&draft.refusal),
+            tool: draft.tool.map(|name| secrets.hide(&name)),
+            model: draft.model.map(|name| secrets.hide(&name)),
+            finish: draft.finish.map(|finish| match finish {
+                Finish::Other(word) => Finish::Other(secrets.hide(&word)),
+                finish => finish,
+            }),
+            ..draft
+        }
+        .into_answer(&self.remote.id)?;
         Ok(ModelAnswer {
-            model: secrets.hide(&answer.model),
             cost: None,
-            finish,
             ..answer
         })
     }

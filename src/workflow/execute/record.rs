@@ -258,8 +258,9 @@ impl RanTurn<'_> {
             ..planned.unchanged_workspace()
         };
         let ended = self.ended(ending, next, workspace);
+        let approved = ended.approved.clone();
         let recorded = ended.record(planned, transaction, None)?;
-        if let Err(error) = keep_interrupted_plan(self.planned.session) {
+        if let Err(error) = keep_interrupted_plan(self.planned.session, approved) {
             user.report(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));
         }
 
@@ -353,8 +354,8 @@ const REUSED_ARTIFACTS: [&str; 4] = [
     artifact::PLAN,
 ];
 
-/// Makes the plan of the interrupted turn the next draft.
-fn keep_interrupted_plan(session: OpenSession<'_>) -> anyhow::Result<()> {
+/// Makes the plan of the interrupted turn the next draft, with the user's changes of it.
+fn keep_interrupted_plan(session: OpenSession<'_>, approved: Option<String>) -> anyhow::Result<()> {
     let old = session.draft.clone();
     let mut next = session.continued()?;
     let draft = &mut next.draft;
@@ -367,6 +368,11 @@ fn keep_interrupted_plan(session: OpenSession<'_>) -> anyhow::Result<()> {
 
     for (name, contents) in old.artifacts.0.iter().filter(|(name, _)| is_kept(name)) {
         draft.artifacts.insert(name, contents.as_slice());
+    }
+    if let Some(approved) = approved {
+        draft.artifacts.insert(artifact::PLAN, approved);
+        // Otherwise it is read in place of the plan.
+        draft.artifacts.remove(artifact::REPLY);
     }
 
     draft.meta.status = Status::Planned;

@@ -145,6 +145,34 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
     shell.end();
 }
 
+/// Bug: what the user had switched off ran the next time, and a decline lost it without a word.
+#[test]
+fn an_interrupted_plan_waits_as_the_user_had_changed_it() {
+    let repo = project();
+    let fault = [("FAILPOINTS", "before-action=1*return(interrupt)")];
+    let mut screen = Screen::open_with(&repo, (80, 24), (&["execute"], &fault));
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    screen.press(" ");
+    screen.wait_for("1 of 2 actions");
+    screen.press("\x1b");
+    screen.wait_for("1 action switched off; (a) runs what is shown");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("s");
+    screen.wait_for("Decline the plan? Your changes to it are lost. (y/n)");
+    screen.press("n");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("a");
+    screen.wait_for("interrupted");
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+
+    let waiting = repo.done(&["show", "draft", "plan.md"]);
+    assert!(!waiting.contains("b.txt"), "{waiting}");
+    repo.done(&["execute", "-y"]);
+    assert!(!repo.path().join("b.txt").exists());
+}
+
 /// Regression: only TeDDy stopped, and the command went on.
 #[test]
 fn ctrl_z_stops_the_command_that_runs_and_fg_continues_it() {
