@@ -248,7 +248,7 @@ impl<'a> Adding<'a> {
         Ok(())
     }
 
-    /// Returns a file of `tree` without what the turns so far did to it. `None` if it is no text.
+    /// Returns a file of `tree` without what the turns so far did to it. `None` if it is binary.
     fn without_sum(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
         let repository = self.repository;
         let Some(entry) = repository.entry(tree, path)? else {

@@ -509,7 +509,7 @@ fn bytes_warning(why: String) -> StyledLine {
     StyledLine::of(Tone::Warning, &format!("{why}."))
 }
 
-/// Returns whether the user goes on although their changes to the plan are lost then.
+/// Returns whether the user continues although their changes to the plan are lost then.
 fn gives_up_changes(modify: &Modify, initial: &Approved, question: &str) -> io::Result<bool> {
     if interrupt::requested() || modify.approved() == *initial {
         return Ok(true);

@@ -289,7 +289,8 @@ fn lacking_of(checkout: &Checkout<'_>, drift: &Drift, tip: &Turn) -> anyhow::Res
         };
         let changes = changes_of(checkout.repository, workspace.change())?;
         let is_gone = |change: &TreeChange| gone.contains(lossy(&change.path).as_str());
-        if changes.iter().any(is_gone) {
+        let is_listed = turns.iter().any(|listed| listed.turn == turn.number());
+        if !is_listed && changes.iter().any(is_gone) {
             turns.push(TurnName {
                 session: session.to_owned(),
                 turn: turn.number(),

@@ -81,7 +81,7 @@ pub fn restore(
 }
 
 /// Returns files with the change from one stack to another. Where the user's edits conflict with a
-/// turn, the turn's version is there.
+/// turn, the result has the turn's version.
 pub(in crate::workflow) fn files_between(
     project: &Project,
     files: TreeId,

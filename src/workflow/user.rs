@@ -335,7 +335,7 @@ pub enum Notice {
         new: SessionName,
     },
     /// Turns of a change's session are not in the user's files. `true` if git took the files away, so
-    /// that only `restore --exact` brings them back.
+    /// that only `restore --exact` restores them.
     WorkLacking(SessionName, Vec<TurnName>, bool),
     /// The answer. Another process added a turn while the user typed it.
     AnswerNotSent(String),

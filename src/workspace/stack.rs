@@ -29,7 +29,7 @@ use crate::workspace::file_move::changes_of;
 
 const MAX_BACK: usize = 32;
 
-/// In TeDDy's directory, if TeDDy has written to the main worktree: `git fetch` can bring the ref of
+/// In TeDDy's directory, if TeDDy has written to the main worktree: `git fetch` can fetch the ref of
 /// another repository's.
 const MARK_MAIN: &str = "published";
 

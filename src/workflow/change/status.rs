@@ -52,7 +52,7 @@ pub struct ChangeStatus {
     pub undone: Vec<u64>,
     /// Turns of the session that are not in the user's files.
     pub lacking: Vec<TurnName>,
-    /// Only `restore --exact` brings them back: git took their files away.
+    /// Only `restore --exact` restores them: git took their files away.
     #[serde(skip)]
     pub is_exact: bool,
     /// Suggested command.
