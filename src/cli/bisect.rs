@@ -66,8 +66,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.page(&project, &lines(&bisected))?;
     }
 
-    let is_told = bisected.culprits.len() == 1;
-    Ok(exit::success_if(is_told))
+    let is_clear = bisected.culprits.len() == 1 || bisected.edits.is_some();
+    Ok(exit::success_if(is_clear))
 }
 
 /// Joins arguments into a shell command line. A single argument is a command line already.
@@ -79,6 +79,15 @@ pub(super) fn command_line(args: &[String]) -> anyhow::Result<String> {
 }
 
 fn lines(bisected: &Bisected) -> Vec<StyledLine> {
+    if let Some(edits) = &bisected.edits {
+        let head = format!(
+            "No turn: the files were changed before {}:{}, and fail since",
+            bisected.session, edits.before
+        );
+        let mut lines = vec![StyledLine::of(Tone::Strong, &head)];
+        lines.extend(file_lines(&edits.files));
+        return lines;
+    }
     match bisected.culprits.as_slice() {
         [culprit] => {
             let head = format!(
@@ -113,18 +122,20 @@ fn described(culprit: &Culprit) -> Vec<StyledLine> {
         lines.extend(block(Tone::Faint, &format!("  > {line}")));
     }
 
-    for file in culprit.files.iter().take(MOST_LINES) {
-        lines.push(StyledLine::of(Tone::Plain, &format!("  {file}")));
-    }
+    lines.extend(file_lines(&culprit.files));
+    lines
+}
 
-    let more = culprit.files.len().saturating_sub(MOST_LINES);
+fn file_lines(files: &[String]) -> Vec<StyledLine> {
+    let shown = files.iter().take(MOST_LINES);
+    let mut lines: Vec<StyledLine> = shown
+        .map(|file| StyledLine::of(Tone::Plain, &format!("  {file}")))
+        .collect();
+    let more = files.len().saturating_sub(MOST_LINES);
     if more > 0 {
-        lines.push(StyledLine::of(
-            Tone::Faint,
-            &format!("  ... and {more} more"),
-        ));
+        let more = format!("  ... and {more} more");
+        lines.push(StyledLine::of(Tone::Faint, &more));
     }
-
     lines
 }
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::project::Project;
 use crate::session::name::SessionName;
@@ -61,11 +62,20 @@ pub struct Culprit {
     pub files: Vec<String>,
 }
 
+/// What the user, git or another session changed between two turns introduced the failure.
+#[derive(Debug, Clone, Serialize)]
+pub struct BreakingEdits {
+    /// The turn that started from these files.
+    pub before: u64,
+    pub files: Vec<String>,
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct Bisected {
     pub session: String,
-    /// Several if skipped runs left them undistinguished.
+    /// Several if skipped runs left them undistinguished. None if it was no turn.
     pub culprits: Vec<Culprit>,
+    pub edits: Option<BreakingEdits>,
     pub runs: Vec<BisectRun>,
 }
 
@@ -79,9 +89,10 @@ struct TestedState {
 
 impl TestedState {
     fn position(&self) -> String {
-        match self.number {
-            0 => "before the first turn".to_owned(),
-            number => format!("after turn {number}"),
+        match (self.number, self.turn.number()) {
+            (0, 1) => "before the first turn".to_owned(),
+            (0, next) => format!("before turn {next}"),
+            (number, _) => format!("after turn {number}"),
         }
     }
 
@@ -167,14 +178,60 @@ pub fn bisect(
     }
 
     let (first, last) = search(good, bad, test_state)?;
+    let edits = match first == last {
+        true => breaking_edits(
+            project,
+            &trials,
+            options.command,
+            &states[first - 1..=first],
+            user,
+        )?,
+        false => None,
+    };
     let culprits = states[first..=last]
         .iter()
+        .filter(|_| edits.is_none())
         .map(|state| culprit(project, state));
     Ok(Bisected {
         session: session.to_string(),
         culprits: culprits.collect::<anyhow::Result<_>>()?,
+        edits,
         runs,
     })
+}
+
+/// Tests the files from which the first bad turn started, if they are not those that the good turn
+/// before it left.
+fn breaking_edits(
+    project: &Project,
+    trials: &Trials<'_>,
+    command: &str,
+    pair: &[TestedState],
+    user: &mut dyn User,
+) -> anyhow::Result<Option<BreakingEdits>> {
+    let [good, bad] = pair else { return Ok(None) };
+    let Some(workspace) = &bad.turn.meta.workspace else {
+        return Ok(None);
+    };
+    let (repository, commit) = (&project.repository, workspace.before);
+    let start = TestedState {
+        turn: bad.turn.clone(),
+        number: 0,
+        commit,
+        tree: repository.commit(commit)?.tree,
+    };
+    if start.tree == good.tree {
+        return Ok(None);
+    }
+    let trial = trials.run(&start.turn, commit, command, user)?;
+    if start.verdict(&trial)? != TestVerdict::Bad {
+        return Ok(None);
+    }
+    let changes = diff::changes(repository, good.tree, start.tree)?;
+    Ok(Some(BreakingEdits {
+        before: bad.number,
+        files: changes.iter().map(|change| lossy(&change.path)).collect(),
+    }))
 }
 
 /// An end of the range does not have the expected verdict.

@@ -322,7 +322,7 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<()> {
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() && !args.archived && !status::change_rows(&project, true)?.0.is_empty() {
         app.note("All changes are archived; `teddy change list --archived` lists them.");
-    } else if rows.is_empty() {
+    } else if rows.is_empty() && damaged.is_empty() {
         app.note("There are no changes; `teddy change plan <id> '<description>'` starts one.");
     }
 

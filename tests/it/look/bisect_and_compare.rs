@@ -31,6 +31,31 @@ fn standing(repo: &TestRepo) -> [String; 3] {
     ]
 }
 
+/// Bug: the turn after the edit was blamed.
+#[test]
+fn bisect_blames_no_turn_for_an_edit_before_it() {
+    let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let step = |number: u32| {
+        let run = execute(&format!("echo {number} >> a.txt"));
+        repo.run_plan(&plan(&format!("Step {number}"), &[run]));
+    };
+    step(1);
+    repo.write("b.txt", "broken\n");
+    step(2);
+    step(3);
+    let command = ["bisect", "run", "! grep -q broken b.txt"];
+    let out = repo.done(&command);
+    assert_eq!(
+        out,
+        "No turn: the files were changed before demo:2, and fail since\n  b.txt\n"
+    );
+    let found = repo.json(&command, 0);
+    assert_eq!(found["culprits"], json!([]));
+    assert_eq!(found["edits"], json!({ "before": 2, "files": ["b.txt"] }));
+}
+
 #[test]
 fn bisect_names_the_turn_that_broke_it() {
     let repo = history();
