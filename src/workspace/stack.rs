@@ -208,7 +208,9 @@ impl<'a> Stacks<'a> {
     pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
         let mut turn = turn.clone();
         loop {
-            if let Some((id, publication)) = self.publication(&turn)? {
+            if let Some((id, publication)) = self.publication(&turn)?
+                && !self.landed_elsewhere(&turn)?
+            {
                 return Ok(publication.stack(id));
             }
             match turn.previous {
@@ -216,6 +218,20 @@ impl<'a> Stacks<'a> {
                 None => return Ok(Stack::default()),
             }
         }
+    }
+
+    /// Whether a turn is a landing from another worktree than that of the turn before it. It moved no
+    /// files, and says nothing about those of that turn.
+    fn landed_elsewhere(&self, turn: &Turn) -> anyhow::Result<bool> {
+        let Some(previous) = turn.previous.filter(|_| turn.meta.landed.is_some()) else {
+            return Ok(false);
+        };
+        let previous = Turn::read(self.repository, &turn.session, previous)?;
+        let [ran, before] = [turn, &previous].map(|turn| {
+            let workspace = turn.meta.workspace.as_ref();
+            workspace.map(|workspace| &workspace.worktree)
+        });
+        Ok(before.is_some() && ran != before)
     }
 
     /// The stack that a restore to this turn aims at: with its result, applied or not.

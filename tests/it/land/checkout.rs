@@ -426,6 +426,28 @@ fn a_turn_lands_from_its_worktree_after_an_undo_in_another() {
     );
 }
 
+/// Bug: the files "do not match", and the hint removed the turn from the only place that had it.
+#[test]
+fn a_landing_from_another_worktree_moves_no_files() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let linked = repo.beside("linked");
+    let path = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "-q", "-b", "side", path]);
+    let text = plan("One", &[create("one.txt", "1\n")]);
+    std::fs::write(repo.beside("plan.md"), text).unwrap();
+    let run = |args: &[&str]| repo.teddy_in(&linked, &[&["-s", "demo"], args].concat());
+    run(&["execute", "-y", "../plan.md"]).check(0, &[]);
+    repo.done(&["-s", "demo", "land", "--no-edit", "--branch", "new"]);
+
+    let status = run(&["status"]);
+    assert!(!status.stdout.contains("do not match"), "{status}");
+    run(&["land", "1", "--no-edit"]).check(0, &[]);
+    let landed = repo.git_in(&linked, &["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(landed.trim(), "one.txt");
+}
+
 #[test]
 fn the_hint_restores_what_the_user_took_back_in_any_directory() {
     let repo = three_turns();
