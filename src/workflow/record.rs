@@ -24,7 +24,7 @@ use crate::project::{NoSession, Project};
 use crate::session::artifact;
 use crate::session::meta::{Recorded, Status};
 use crate::session::name::SessionName;
-use crate::session::publication::{Delta, Publication, Stack};
+use crate::session::publication::{Publication, Stack};
 use crate::session::turn::{Turn, in_next};
 use crate::text::counted;
 use crate::text::damage::FileDamage;
@@ -40,7 +40,7 @@ use crate::workflow::restore::files_between;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
-use crate::workspace::file_move::{FileMove, tree_left_by, tree_without, with_paths_of};
+use crate::workspace::file_move::{FileMove, tree_left_by, with_paths_of};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
@@ -187,7 +187,7 @@ pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result
 
 fn ensure_changes(project: &Project) -> anyhow::Result<()> {
     let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
-    if state_without_session(project)? == now {
+    if state_without_session(project, now)? == now {
         return Err(error_with_hint(
             "nothing changed since HEAD",
             "`--allow-empty` records a turn all the same",
@@ -395,47 +395,39 @@ fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
 
     let tree = match workspace {
         Some(workspace) => tree_left_by(repository, workspace)?,
-        None => state_without_session(project)?,
+        None => {
+            let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
+            state_without_session(project, now)?
+        }
     };
     snapshot::commit_of(&project.checkout(), tree, tip)
 }
 
-/// HEAD, merged with the last publication.
-fn state_without_session(project: &Project) -> anyhow::Result<TreeId> {
+/// HEAD, with the applied turns that it lacks. `now` are the user's files.
+fn state_without_session(project: &Project, now: TreeId) -> anyhow::Result<TreeId> {
     let repository = &project.repository;
-    let head = refs::head(repository)?;
+    let head = refs::head_tree(repository)?;
     let Some((id, publication)) = Stacks::new(repository).last()? else {
-        return refs::head_tree(repository);
+        return Ok(head);
     };
-    let applied = applied_tree(repository, id, &publication)?;
-    let Some(head) = head else {
-        return Ok(applied);
+    let base = match refs::head(repository)? {
+        Some(commit) => match history::merge_base(repository, commit, id)? {
+            Some(base) => repository.commit(base)?.tree,
+            None => return Ok(head),
+        },
+        None => head,
     };
-    let Some(base) = history::merge_base(repository, head, id)? else {
-        return refs::head_tree(repository);
-    };
-
-    let base = repository.commit(base)?.tree;
+    let applied = files_between(project, base, &Stack::default(), &publication.stack(id))?;
     // The commits in HEAD are newer than the publication.
-    Ok(merge_trees(repository, base, refs::head_tree(repository)?, applied)?.ours)
-}
-
-fn applied_tree(
-    repository: &Repository,
-    id: CommitId,
-    publication: &Publication,
-) -> anyhow::Result<TreeId> {
-    match publication.change {
-        Some(change) if publication.applied => {
-            let change = Delta {
-                after: id,
-                ..change
-            };
-            tree_without(repository, change, publication.left.clone())
-        }
-        Some(change) => Ok(repository.commit(change.before)?.tree),
-        None => Ok(repository.commit(id)?.tree),
-    }
+    let state = merge_trees(repository, base, head, applied)?.ours;
+    // In a file without an uncommitted change, a turn that overlaps with HEAD is one that was
+    // committed and edited.
+    let changed = diff::changes(repository, head, now)?;
+    let changed: BTreeSet<Vec<u8>> = changed.into_iter().map(|change| change.path).collect();
+    let applied = diff::changes(repository, head, state)?.into_iter();
+    let committed = applied.map(|change| change.path);
+    let committed = committed.filter(|path| !changed.contains(path));
+    with_paths_of(repository, state, head, committed)
 }
 
 /// Files from the start of the work, with what turns and restores did since, which is not part of

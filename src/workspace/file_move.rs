@@ -87,23 +87,14 @@ pub fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::R
     if !workspace.synced {
         return Ok(repository.commit(workspace.before)?.tree);
     }
-    let overlaps = workspace.overlaps.iter();
-    let overlaps = overlaps.map(|path| path.as_bytes().to_vec()).collect();
-    tree_without(repository, workspace.change(), overlaps)
-}
-
-/// The files after a turn, with these paths as they were before: they were not applied.
-pub fn tree_without(
-    repository: &Repository,
-    turn: Delta,
-    paths: Vec<Vec<u8>>,
-) -> anyhow::Result<TreeId> {
-    let tree = repository.commit(turn.after)?.tree;
-    if paths.is_empty() {
+    let tree = repository.commit(workspace.after)?.tree;
+    if workspace.overlaps.is_empty() {
         return Ok(tree);
     }
-    let before = repository.commit(turn.before)?.tree;
-    with_paths_of(repository, tree, before, paths)
+    let overlaps = workspace.overlaps.iter();
+    let overlaps = overlaps.map(|path| path.as_bytes().to_vec());
+    let before = repository.commit(workspace.before)?.tree;
+    with_paths_of(repository, tree, before, overlaps)
 }
 
 /// The first and last line of a conflict. The labels are those that our merge uses, so markers of

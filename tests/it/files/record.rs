@@ -152,6 +152,38 @@ fn what_another_session_brought_is_not_recorded_again() {
     repo.workflow().verify().done();
 }
 
+/// Bug: what had changed before the other session's turn was not recorded.
+#[test]
+fn a_turn_of_another_session_leaves_all_changes_since_head_to_record() {
+    let repo = project();
+    let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
+    repo.write("long.txt", &lines);
+    repo.commit("long");
+    repo.workflow().new_session("other").done();
+    repo.write("early.txt", "early\n");
+    repo.write("long.txt", lines.replace("l3\n", "mine 3\n"));
+    repo.workflow().add(&["long.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Turn", &[edit("long.txt", "l20", "turn 20")]));
+    repo.workflow().switch("demo").done();
+    repo.write("late.txt", "late\n");
+    repo.workflow().record("mine").done();
+    assert_eq!(
+        repo.workflow().log()[0]["files"],
+        json!(["early.txt", "late.txt", "long.txt"])
+    );
+    repo.workflow().undo(1).done();
+    assert_eq!(repo.read("long.txt"), lines.replace("l20", "turn 20"));
+
+    // A turn that was committed and edited is part of HEAD.
+    repo.write("long.txt", lines.replace("l20", "edited 20"));
+    repo.git(&["commit", "-q", "-am", "edited"]);
+    repo.write("next.txt", "next\n");
+    repo.workflow().new_session("third").done();
+    repo.workflow().record("next").done();
+    assert_eq!(repo.workflow().log()[0]["files"], json!(["next.txt"]));
+}
+
 #[test]
 fn a_switch_of_branches_is_not_recorded_as_work() {
     let repo = project();
