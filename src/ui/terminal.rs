@@ -4,6 +4,7 @@
 //! suspension. After SIGCONT, they are entered again.
 
 use std::io::{self, BufWriter, Write};
+use std::mem::{self, ManuallyDrop};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -61,7 +62,9 @@ pub struct RawMode {
 
 /// Guard for the full screen.
 pub struct Full {
-    screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
+    /// Not dropped: ratatui then reports a closed terminal on stderr, and panics if that is closed,
+    /// too. [`leave_full`] shows the cursor again.
+    screen: ManuallyDrop<ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>>,
     burst: BurstGuard,
     _raw: RawMode,
 }
@@ -312,7 +315,7 @@ impl Full {
         enter_full()?;
         let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
         Ok(Full {
-            screen,
+            screen: ManuallyDrop::new(screen),
             burst: BurstGuard::default(),
             _raw: raw,
         })
@@ -356,7 +359,9 @@ impl Full {
     pub fn renew(&mut self) -> io::Result<()> {
         // Not `Terminal::clear`: it queries the cursor position, which some terminals never answer.
         execute!(Screen, Clear(ClearType::All))?;
-        self.screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
+        let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
+        let old = mem::replace(&mut self.screen, ManuallyDrop::new(screen));
+        drop(ManuallyDrop::into_inner(old));
         Ok(())
     }
 

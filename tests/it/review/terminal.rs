@@ -899,3 +899,27 @@ fn ctrl_c_in_the_pager_is_the_pagers() {
     screen.wait_for("heard");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 }
+
+/// Bug: ratatui reported the closed terminal on that terminal, and panicked.
+#[test]
+fn a_terminal_that_is_closed_during_a_full_screen_ends_the_program_like_a_signal() {
+    let repo = project();
+    let before = draft(&repo);
+    // The terminal is closed when the outer shell ends.
+    let script = r#"sh -c 'trap : HUP; "$TEDDY" execute; echo $? > ../code'; :"#;
+    let mut screen = Screen::shell(&repo, (100, 30), (script, &[]));
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    screen.signal(Signal::KILL);
+    let start = Instant::now();
+    let code = loop {
+        let code = std::fs::read_to_string(repo.beside("code")).unwrap_or_default();
+        if !code.is_empty() || start.elapsed() > PATIENCE {
+            break code;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(code, "130\n");
+    assert_eq!(draft(&repo), before, "the plan waits");
+}
