@@ -238,11 +238,23 @@ fn way_out(result: &LandResult, turn: u64, dir: &Path) -> String {
         .iter()
         .map(|path| seen_from(dir, path))
         .collect();
+    let operands = shell_operands(&paths);
     let mut hint = format!(
         "if these are edits of yours: `teddy restore {before}` takes the turn and all later ones out of your files, \
-         `git commit {}` then commits only the edits, `teddy undo` puts the turns back, and `teddy land` lands them",
-        shell_operands(&paths)
+         `git commit {operands}` then commits only the edits, `teddy undo` puts the turns back, and `teddy land` lands them"
     );
+    match &result.uncommitted {
+        Some(paths) if *paths == result.overlaps => {
+            hint = format!("`git commit {operands}` commits them as they are; {hint}");
+        }
+        Some(paths) if paths.is_empty() => {
+            hint = format!(
+                "`teddy restore {turn} --exact {operands}` takes the turn's version; if you renamed one, \
+                 `git commit` of its new name commits the turn's lines"
+            );
+        }
+        _ => {}
+    }
     if result.has_others {
         hint.push_str("; `teddy land <turn>` lands another turn alone");
     }

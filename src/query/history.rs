@@ -437,6 +437,9 @@ fn turns_to_land(project: &Project, tip: &Turn, unlanded: &[Turn]) -> anyhow::Re
     Ok(not_in_head(project, tip, &waiting).unwrap_or_else(|_| numbers()))
 }
 
+/// Commits that are searched for a deleted file.
+const MAX_COMMITS_BACK: usize = 1000;
+
 /// Turns that are compared with HEAD.
 const MAX_MERGED: usize = 20;
 
@@ -477,6 +480,27 @@ fn head_before(project: &Project, turn: &Turn) -> anyhow::Result<Option<TreeId>>
     Ok(base.map(|commit| commit.tree))
 }
 
+/// Whether the newest version of a file that HEAD deleted had what a turn did.
+fn was_deleted_with(project: &Project, turn: &Turn, path: &[u8]) -> anyhow::Result<bool> {
+    let repository = &project.repository;
+    let files = turn.meta.workspace.as_ref().context("it has files")?;
+    let [before, after] = trees_of(repository, files.change())?;
+    let mut next = refs::head(repository)?;
+    for _ in 0..MAX_COMMITS_BACK {
+        let Some(commit) = next.and_then(|id| repository.commit(id).ok()) else {
+            break;
+        };
+        let entry = repository.entry(commit.tree, path)?;
+        if entry.is_some() {
+            let merged = merge_in_memory(repository, before, commit.tree, after)?;
+            let is_same = repository.entry(merged.ours, path)? == entry;
+            return Ok(is_same && merged.paths.iter().all(|other| other != path));
+        }
+        next = commit.parents.first().copied();
+    }
+    Ok(false)
+}
+
 /// Returns whether a tree has what a turn did to some files, with edits of the user's on top: each is
 /// the same there as in a later turn that no restore separates from it, or in the user's files. The
 /// branch of the turn must have changed it since: otherwise they have taken it back.
@@ -500,6 +524,12 @@ pub fn is_contained(
         let then = repository.entries_at(then, &missing)?;
         let is_unchanged = |path: &&[u8]| then.get(path) == entries.get(path);
         unchanged.extend(missing.iter().copied().filter(is_unchanged));
+        for path in missing.iter().filter(|path| !entries.contains_key(*path)) {
+            // A rename deletes it, too, and can leave the turn's lines uncommitted.
+            if !was_deleted_with(project, turn, path)? {
+                unchanged.insert(path);
+            }
+        }
         let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
         let now = repository.entries_at(now, &missing)?;
         missing.retain(|path| now.get(path) != entries.get(path) || unchanged.contains(path));

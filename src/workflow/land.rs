@@ -59,6 +59,9 @@ pub struct LandResult {
     pub overlaps: Vec<String>,
     /// The turn that conflicts with HEAD; nothing was changed then.
     pub overlapping: Option<u64>,
+    /// Those with changes that are not committed. `None` for a branch that is not checked out.
+    #[serde(skip)]
+    pub uncommitted: Option<Vec<String>>,
     /// Turns before that one that changed the same files, are not in HEAD, and were not to land.
     pub builds_on: Vec<u64>,
     /// The remote-tracking branch that has one of them.
@@ -134,6 +137,10 @@ pub fn land(
             outcome.builds_on.retain(|turn| !numbers.contains(turn));
             outcome.builds_on_remote = lacking.remote;
             outcome.overlaps = lossy_paths(&overlap.paths);
+            if target.is_current {
+                let uncommitted = uncommitted(project, target.tree, &overlap.paths)?;
+                outcome.uncommitted = Some(lossy_paths(&uncommitted));
+            }
             outcome.overlapping = Some(overlap.turn);
             return Ok(outcome);
         }
@@ -178,6 +185,17 @@ pub fn land(
     };
     let result = landing_run.run(&planned, user);
     finish(landing_run, result, outcome, user)
+}
+
+fn uncommitted(project: &Project, head: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<Vec<Vec<u8>>> {
+    let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
+    let paths = paths.iter().map(Vec::as_slice).collect();
+    let now = project.repository.entries_at(now, &paths)?;
+    let head = project.repository.entries_at(head, &paths)?;
+    let changed = now
+        .iter()
+        .filter(|(path, entry)| head.get(*path) != Some(entry));
+    Ok(changed.map(|(path, _)| path.to_vec()).collect())
 }
 
 fn report_before_commit(

@@ -19,6 +19,10 @@ use crate::query::history::is_contained;
 use crate::session::meta::{Landed, LandedTurn, Workspace};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
+use crate::text::hint::error_with_hint;
+use crate::text::path::lossy_paths;
+use crate::text::sanitize::sanitize_line;
+use crate::text::shell_word::shell_operands;
 use crate::workspace::file_move::trees_of;
 use crate::workspace::landing::{
     LandingClaims, is_landed_in, landed_as, landed_on_remote, turns_named,
@@ -210,13 +214,18 @@ pub(super) fn apply_commit(
     let mut tree = from;
     for landing in &commit.landings {
         let merged = merge_turn(repository, tree, landing)?;
-        let paths = || crate::text::path::lossy_paths(&merged.paths).join("`, `");
-        let turn = landing.turn.number();
-        anyhow::ensure!(
-            merged.is_clean(),
-            "a hook changed `{}` where turn {turn} does, too, so that turn {turn} does not land",
-            paths()
-        );
+        if !merged.is_clean() {
+            let (turn, paths) = (landing.turn.number(), lossy_paths(&merged.paths));
+            let hint = format!(
+                "`git commit {}` commits the turn as your files have it; without `--each`, hooks see both turns in one commit",
+                shell_operands(&paths)
+            );
+            let error = format!(
+                "a hook changed `{}` where turn {turn} does, too, so that turn {turn} does not land",
+                sanitize_line(&paths.join("`, `"))
+            );
+            return Err(error_with_hint(error, hint));
+        }
         tree = merged.ours;
     }
 

@@ -339,7 +339,6 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
     assert_eq!(changed(&repo), "M\ta.txt");
 }
 
-/// Regression: the hint was `teddy restore @`, which keeps what the user took back.
 /// Bug: "HEAD already has what turn 1 did", and its other file landed as all of it.
 #[test]
 fn what_git_took_back_with_an_edit_below_it_is_not_in_head() {
@@ -359,7 +358,7 @@ fn what_git_took_back_with_an_edit_below_it_is_not_in_head() {
     overlap a.txt
     --- stderr
     warning: turn 1 overlaps with what HEAD has there, or builds on edits of yours that are not committed; nothing was changed
-    hint: if these are edits of yours: `teddy restore 0` takes the turn and all later ones out of your files, `git commit a.txt` then commits only the edits, `teddy undo` puts the turns back, and `teddy land` lands them
+    hint: `teddy restore 1 --exact a.txt` takes the turn's version; if you renamed one, `git commit` of its new name commits the turn's lines
     exit code 4
     ");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "init");
@@ -372,6 +371,50 @@ fn what_git_took_back_with_an_edit_below_it_is_not_in_head() {
     let landed = repo.teddy(&["land", "--no-edit"]);
     landed.check(4, &["overlap a.txt"]);
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "init");
+}
+
+/// Bug: "HEAD already has what turn 1 did", whose line only the renamed file has.
+#[test]
+fn a_file_that_was_renamed_without_the_turn_does_not_contain_it() {
+    let lines: String = (1..=9).map(|number| format!("l{number}\n")).collect();
+    let repo = TestRepo::new().file("a.txt", &lines);
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.run_plan(&plan("One", &[edit("a.txt", "l5", "l5 T1")]));
+    repo.git(&["mv", "a.txt", "z.txt"]);
+    repo.git(&["commit", "-q", "-m", "rename"]);
+    insta::assert_snapshot!(repo.printed(&["land", "--no-edit"]), @"
+    overlap a.txt
+    --- stderr
+    warning: turn 1 overlaps with what HEAD has there, or builds on edits of yours that are not committed; nothing was changed
+    hint: `teddy restore 1 --exact a.txt` takes the turn's version; if you renamed one, `git commit` of its new name commits the turn's lines
+    exit code 4
+    ");
+    repo.git(&["mv", "z.txt", "a.txt"]);
+    repo.git(&["commit", "-q", "-am", "with the turn"]);
+    repo.git(&["rm", "-q", "a.txt"]);
+    repo.git(&["commit", "-q", "-m", "delete"]);
+    let in_head = "HEAD already has what turn 1 did";
+    repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
+}
+
+/// Bug: the hint did not lead to a commit of turn 2.
+#[test]
+fn a_turn_beside_a_line_that_a_hook_formatted_lands_by_git() {
+    let repo = TestRepo::new().file("a.txt", "l1\nl2\nl3\n");
+    repo.commit("init");
+    let format = "sed -i 's/^T1$/T1 fmt/' a.txt && git add a.txt";
+    hook(&repo, "pre-commit", format);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.run_plan(&plan("One", &[edit("a.txt", "l2", "l2\nT1")]));
+    repo.run_plan(&plan("Two", &[edit("a.txt", "T1", "T1\nT2")]));
+    insta::assert_snapshot!(repo.printed(&["land", "--each", "--no-edit"]), @"");
+    insta::assert_snapshot!(repo.printed(&["land", "--no-edit"]), @"");
+    repo.git(&["commit", "-q", "-m", "By hand", "a.txt"]);
+    let in_head = "HEAD already has what turn 2 did";
+    repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
 }
 
 /// Bug: what a hook had put into the first commit was taken back by the second.

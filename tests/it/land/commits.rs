@@ -326,7 +326,7 @@ fn the_hint_of_an_overlap_leads_to_a_commit_of_ones_own_and_the_landing() {
     repo.workflow()
         .run_plan(&plan("Change mine", &[edit("a.txt", "mine", "theirs")]));
     let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(4, &["hint: if these are edits of yours: `teddy restore 0`"]);
+    out.check(4, &["if these are edits of yours: `teddy restore 0`"]);
     assert!(!out.stderr.contains("another turn"), "there is only one");
 
     repo.workflow().restore("0").done();
