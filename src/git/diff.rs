@@ -27,7 +27,7 @@ use crate::git::object::{EntryMode, TreeEntry, TreeId, absent};
 /// The trees differ in more paths than are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "they differ in more than {} files and folders, or {} MiB of paths",
+    "they differ in more than {} files and directories, or {} MiB of paths",
     MOST_CHANGES,
     MOST_PATH_BYTES >> 20
 )]
@@ -47,9 +47,28 @@ pub fn changes(
         return Ok(cached);
     }
 
-    let changes = compare_trees(repository, old, new).context("comparing two trees")?;
+    let comparison = compare_trees(repository, old, new, MOST_CHANGES)?;
+    let changes = comparison.changes.into_iter();
+    let changes = changes.filter(|(_, [old, new])| old != new);
+    let changes: Vec<TreeChange> = changes
+        .map(|(path, [old, new])| TreeChange { path, old, new })
+        .collect();
     repository.memory.keep_changes([old, new], &changes);
     Ok(changes)
+}
+
+/// Returns the number of files and directories that differ. Fails with [`TooDifferent`] beyond the
+/// limits, or if it is more than `most`.
+pub fn count_changes(
+    repository: &Repository,
+    old: TreeId,
+    new: TreeId,
+    most: usize,
+) -> anyhow::Result<usize> {
+    if old == new {
+        return Ok(0);
+    }
+    Ok(compare_trees(repository, old, new, most.min(MOST_CHANGES))?.noted)
 }
 
 /// Writes a copy of `base` with these paths replaced, or deleted if `None`.
@@ -116,7 +135,7 @@ fn components(path: &[u8]) -> impl Iterator<Item = &BStr> {
 
 /// Limit on the number of differing files and directories: a tree of a few hundred bytes can
 /// contain the same subtree many times on each level.
-const MOST_CHANGES: usize = 1_000_000;
+pub const MOST_CHANGES: usize = 1_000_000;
 
 /// Limit on the total length of their paths in bytes.
 const MOST_PATH_BYTES: usize = 128 << 20;
@@ -127,6 +146,7 @@ struct Comparison {
     dirs: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
     /// Path -> entry on each side.
     changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
+    most: usize,
     noted: usize,
     path_bytes: usize,
 }
@@ -135,19 +155,19 @@ fn compare_trees(
     repository: &Repository,
     old: TreeId,
     new: TreeId,
-) -> anyhow::Result<Vec<TreeChange>> {
-    let mut comparison = Comparison::default();
+    most: usize,
+) -> anyhow::Result<Comparison> {
+    let mut comparison = Comparison {
+        most,
+        ..Comparison::default()
+    };
     let top = (Vec::new(), [Some(old.0), Some(new.0)]);
     comparison.dirs.push(top);
     while let Some((path, trees)) = comparison.dirs.pop() {
-        comparison.compare_dir(repository, &path, trees)?;
+        let compared = comparison.compare_dir(repository, &path, trees);
+        compared.context("comparing two trees")?;
     }
-
-    let changes = comparison.changes.into_iter();
-    let changes = changes.filter(|(_, [old, new])| old != new);
-    Ok(changes
-        .map(|(path, [old, new])| TreeChange { path, old, new })
-        .collect())
+    Ok(comparison)
 }
 
 impl Comparison {
@@ -219,7 +239,7 @@ impl Comparison {
     fn count(&mut self, path: &[u8]) -> Result<(), TooDifferent> {
         self.noted += 1;
         self.path_bytes += path.len();
-        match self.noted <= MOST_CHANGES && self.path_bytes <= MOST_PATH_BYTES {
+        match self.noted <= self.most && self.path_bytes <= MOST_PATH_BYTES {
             true => Ok(()),
             false => Err(TooDifferent),
         }

@@ -109,18 +109,28 @@ pub struct Checked {
     pub faults: Vec<Fault>,
 }
 
-pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
-    let trees = &mut AcceptedTrees::default();
-    check_newest(repository, session, tip, usize::MAX, trees)
+/// Limit on the files and directories in which turns that are checked together differ. A pack of a
+/// few KiB can have many turns with the limit of T9.
+const MOST_COMPARED: usize = 20_000_000;
+
+/// What the checks of several sessions share.
+#[derive(Debug, Default)]
+pub struct SharedChecks {
+    trees: AcceptedTrees,
+    compared: usize,
 }
 
-/// `trees` saves time if several sessions are checked.
+pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
+    let shared = &mut SharedChecks::default();
+    check_newest(repository, session, tip, usize::MAX, shared)
+}
+
 pub fn check_newest(
     repository: &Repository,
     session: &SessionName,
     tip: CommitId,
     most: usize,
-    trees: &mut AcceptedTrees,
+    shared: &mut SharedChecks,
 ) -> Checked {
     let mut checked = Checked::default();
     let mut next = Some(tip);
@@ -131,7 +141,7 @@ pub fn check_newest(
                 next = turn.previous;
                 let is_wanted = checked.turns.len() < most;
                 let faults = match is_wanted {
-                    true => faults_of(repository, &turn, trees),
+                    true => faults_of(repository, &turn, shared),
                     false => Vec::new(),
                 };
                 checked.turns.push(CheckedTurn::of(&turn, faults));
@@ -152,11 +162,11 @@ pub fn check_newest(
     checked
 }
 
-fn faults_of(repository: &Repository, turn: &Turn, trees: &mut AcceptedTrees) -> Vec<Fault> {
+fn faults_of(repository: &Repository, turn: &Turn, shared: &mut SharedChecks) -> Vec<Fault> {
     let mut check = TurnCheck {
         repository,
         turn,
-        trees,
+        shared,
         faults: Vec::new(),
     };
     check.turn();
@@ -166,7 +176,7 @@ fn faults_of(repository: &Repository, turn: &Turn, trees: &mut AcceptedTrees) ->
 struct TurnCheck<'a> {
     repository: &'a Repository,
     turn: &'a Turn,
-    trees: &'a mut AcceptedTrees,
+    shared: &'a mut SharedChecks,
     faults: Vec<Fault>,
 }
 
@@ -347,17 +357,13 @@ impl TurnCheck<'_> {
         };
 
         let mut trees = [old, new].into_iter();
-        let refused = trees.find_map(|tree| self.trees.find_refused(self.repository, tree));
+        let refused = trees.find_map(|tree| self.shared.trees.find_refused(self.repository, tree));
         if let Some(name) = refused {
             let name = lossy(&name);
             self.fault("T11", format!("git refuses a name of its files: `{name}`"));
         }
 
-        // A diff that is too large is a fault. Trees that are missing in a partial clone are not.
-        let changes = diff::changes(self.repository, old, new);
-        if let Some(error) = changes.err().filter(|error| error.is::<TooDifferent>()) {
-            self.fault("T9", format!("`before` and `after`: {error:#}"));
-        }
+        self.compare(old, new);
 
         match history::is_ancestor(self.repository, before, after) {
             Ok(true) => {}
@@ -369,6 +375,25 @@ impl TurnCheck<'_> {
         }
 
         self.files_of_status(workspace, old != new);
+    }
+
+    /// A difference that is too large is a fault. Trees that a partial clone lacks are not.
+    fn compare(&mut self, old: TreeId, new: TreeId) {
+        let left = MOST_COMPARED.saturating_sub(self.shared.compared);
+        match diff::count_changes(self.repository, old, new, left) {
+            Ok(count) => self.shared.compared += count,
+            Err(error) if error.is::<TooDifferent>() => {
+                self.shared.compared += left.min(diff::MOST_CHANGES);
+                let problem = match left < diff::MOST_CHANGES {
+                    true => format!(
+                        "turns that are checked together differ in more than {MOST_COMPARED} files and directories"
+                    ),
+                    false => format!("`before` and `after`: {error:#}"),
+                };
+                self.fault("T9", problem);
+            }
+            Err(_) => {}
+        }
     }
 
     fn files_of_status(&mut self, workspace: &Workspace, has_changes: bool) {

@@ -9,7 +9,6 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use crate::git::check_objects::AcceptedTrees;
 use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
@@ -22,7 +21,7 @@ use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::signature;
 use crate::session::turn::Turn;
-use crate::session::verify::{Checked, Fault, check_newest};
+use crate::session::verify::{Checked, Fault, SharedChecks, check_newest};
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::push::remote_state::{RemoteState, references};
@@ -188,7 +187,7 @@ fn take(
         moves: Vec::new(),
         dropped: Vec::new(),
         checked: HashMap::new(),
-        trees: AcceptedTrees::default(),
+        shared: SharedChecks::default(),
         turns: 0,
     };
 
@@ -279,7 +278,7 @@ struct Taker<'p> {
     dropped: Vec<String>,
     /// Several sessions can have the same tip.
     checked: HashMap<CommitId, Rc<Checked>>,
-    trees: AcceptedTrees,
+    shared: SharedChecks,
     /// Checked so far.
     turns: usize,
 }
@@ -299,7 +298,7 @@ impl Taker<'_> {
             session,
             tip,
             usize::MAX,
-            &mut self.trees,
+            &mut self.shared,
         ));
         self.turns += checked.turns.len().max(1);
         self.checked.insert(tip, Rc::clone(&checked));

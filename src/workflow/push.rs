@@ -17,14 +17,13 @@ use self::remote_state::read_remote_states;
 use remote_state::{RemoteState, number, references};
 
 use crate::config::settings::PushMode;
-use crate::git::check_objects::AcceptedTrees;
 use crate::git::object::CommitId;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::transfer::{RefUpdate, SentRef, send_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::project::Project;
 use crate::session::name::SessionName;
-use crate::session::verify::check_newest;
+use crate::session::verify::{SharedChecks, check_newest};
 use crate::text::hint::error_with_hint;
 use crate::workflow::push::preview::PushOptions;
 
@@ -191,7 +190,7 @@ fn check_as_fetched(
         &name,
         sent.to,
         new,
-        &mut AcceptedTrees::default(),
+        &mut SharedChecks::default(),
     );
     match checked.faults.into_iter().next() {
         None => Ok(()),

@@ -64,9 +64,13 @@ fn trees_that_differ_in_too_much_are_not_compared_to_the_end() {
             assert!(error.is::<TooDifferent>(), "{error:#}");
             assert_eq!(
                 format!("{error:#}"),
-                "comparing two trees: they differ in more than 1000000 files and folders, or 128 \
+                "comparing two trees: they differ in more than 1000000 files and directories, or 128 \
                  MiB of paths"
             );
         }
     }
+    let files = ten(EntryMode::Blob, blob.into(), 1);
+    assert_eq!(count_changes(&repository, empty, files, 10).unwrap(), 10);
+    let error = count_changes(&repository, empty, files, 9).unwrap_err();
+    assert!(error.is::<TooDifferent>(), "{error:#}");
 }

@@ -153,7 +153,7 @@ impl TreeListing<'_> {
         self.path_bytes += path.len();
         anyhow::ensure!(
             self.entries <= entries,
-            "tree {} has more than {entries} files and folders",
+            "tree {} has more than {entries} files and directories",
             self.tree
         );
         anyhow::ensure!(
@@ -219,7 +219,7 @@ mod tests {
         check(
             &paths,
             limit(3, 3, 10),
-            Err("tree T has more than 3 files and folders"),
+            Err("tree T has more than 3 files and directories"),
         );
         check(
             &paths,
@@ -261,11 +261,11 @@ mod tests {
         let error_of = |result: anyhow::Result<Vec<Leaf>>| format!("{:#}", result.unwrap_err());
         assert_eq!(
             error_of(repository.leaves(tree)),
-            format!("tree {tree} has more than 2000000 files and folders")
+            format!("tree {tree} has more than 2000000 files and directories")
         );
         assert_eq!(
             error_of(repository.leaves_up_to(tree, TreeLimit::SMALL)),
-            format!("tree {tree} has more than 65536 files and folders")
+            format!("tree {tree} has more than 65536 files and directories")
         );
         assert!(repository.files(tree).is_err());
     }

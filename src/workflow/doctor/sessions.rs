@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::{HealthCheck, Patient, owned_by_another};
 use crate::change::id::CHANGES;
-use crate::git::check_objects::AcceptedTrees;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::refs::repair::RefScan;
@@ -15,7 +14,7 @@ use crate::project::Project;
 use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
 use crate::session::publication::Delta;
-use crate::session::verify::{CheckedTurn, Fault, check_newest};
+use crate::session::verify::{CheckedTurn, Fault, SharedChecks, check_newest};
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
@@ -202,7 +201,7 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
         session,
         tip,
         TURNS,
-        &mut AcceptedTrees::default(),
+        &mut SharedChecks::default(),
     );
     if checked.faults.is_empty() {
         let newest = checked.turns.iter().take(TURNS);

@@ -11,9 +11,9 @@ use crate::support::{Output, TestRepo};
 
 const SESSION: &str = "teddy/sessions/add-auth";
 /// The message about a turn with too many files.
-const TOO_MANY: &str = "more than 65536 files and folders";
+const TOO_MANY: &str = "more than 65536 files and directories";
 /// The message about code with too many files.
-const TOO_DIFFERENT: &str = "they differ in more than 1000000 files and folders";
+const TOO_DIFFERENT: &str = "they differ in more than 1000000 files and directories";
 
 /// Runs git with this input. Returns stdout.
 fn git_reads(repo: &TestRepo, args: &[&str], text: &str) -> String {
