@@ -2,6 +2,7 @@
 //!
 //! Pure: does not read files, the clock or the environment.
 
+mod colorless;
 pub mod context_list;
 pub mod damage;
 pub mod diff;

@@ -312,6 +312,12 @@ fn without_change(before: &str, after: &str, text: &str) -> String {
         (line, place) = (old.end, new.end);
     }
 
+    // Behind the last line that is still in the text.
+    let mut behind = vec![0; after.len() + 1];
+    for (line, place) in places.iter().enumerate() {
+        behind[line + 1] = place.map_or(behind[line], |place| place + 1);
+    }
+
     let mut removed = BTreeSet::new();
     let mut restored: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for (added, old) in changed(&after, &before) {
@@ -320,10 +326,7 @@ fn without_change(before: &str, after: &str, text: &str) -> String {
             Some(&first) => first,
             // The user replaced what was added.
             None if !added.is_empty() => continue,
-            None => {
-                let in_front = places[..added.start].iter().rev().find_map(|place| *place);
-                in_front.map_or(0, |place| place + 1)
-            }
+            None => behind[added.start],
         };
         removed.extend(in_text);
         restored

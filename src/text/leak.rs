@@ -8,8 +8,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::colorless::Colorless;
 use super::encoding::{ByteOrder, utf16_text};
-use super::secret::{self, Colorless};
+use super::secret;
 use super::{constant_regex, floor_char_boundary, has_word};
 
 // Replaces a user's name. It is a generic name, so it is not reported again.
