@@ -109,9 +109,11 @@ pub fn has_border_of_plan(text: &str) -> bool {
 /// Removes a byte order mark, and converts line endings to LF if all are CRLF, or all CR (P2).
 pub fn normal(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let pairs = text.matches("\r\n").count();
-    if pairs > 0 && pairs == text.matches('\n').count() && pairs == text.matches('\r').count() {
-        return Cow::Owned(text.replace("\r\n", "\n"));
+    // The last pair can be cut.
+    let whole = text.strip_suffix('\r').unwrap_or(text);
+    let pairs = whole.matches("\r\n").count();
+    if pairs > 0 && pairs == whole.matches('\n').count() && pairs == whole.matches('\r').count() {
+        return Cow::Owned(whole.replace("\r\n", "\n"));
     }
 
     if !text.contains('\n') && text.contains('\r') {

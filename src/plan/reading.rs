@@ -117,13 +117,44 @@ fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
 fn read_plain(reply: &str) -> Reading {
     let exact = read_exactly(reply);
     if exact.diagnostics.is_empty() && !is_misspelled(&exact, reply) {
-        return exact;
+        return doubt_hidden_actions(reply, exact);
     }
 
-    match read_freely(reply) {
+    match read_freely(reply, Level::Repaired) {
         Some(freely) if freely.diagnostics.is_empty() || is_more_helpful(&freely, &exact) => freely,
         _ => exact,
     }
+}
+
+/// Doubts a plan whose fences were rewritten, if they also fit as they are: what became a line of a
+/// block is an action or a pair in another spelling then.
+fn doubt_hidden_actions(reply: &str, mut exact: Reading) -> Reading {
+    if exact.repaired.level == Level::Clean {
+        return exact;
+    }
+    let Some(free) = read_freely(reply, Level::Clean) else {
+        return exact;
+    };
+    let actions = free.plan.actions.iter().zip(&exact.plan.actions);
+    let same = actions.take_while(|(free, exact)| free.kind == exact.kind);
+    let same = same.count();
+    if same == free.plan.actions.len().max(exact.plan.actions.len()) {
+        return exact;
+    }
+    let line = free.plan.actions.get(same).map_or(1, |action| action.line);
+    let line_map = map_lines(reply, &free.repaired.text);
+    let line = line_map.get(line - 1).copied().unwrap_or(line);
+    let why =
+        "the fences of this action fit as they are, and also if the block above ends further down";
+    exact.repaired.notes.push(Note {
+        doubt: true,
+        ..Note::new(line, why)
+    });
+    exact.repaired.notes.sort_by_key(|note| note.line);
+    exact.repaired.level = Level::Doubtful;
+    exact.diagnostics = doubts(&exact.repaired, true);
+    exact.outline = Some(outline(&exact.repaired.text, &exact.diagnostics));
+    exact
 }
 
 /// Returns a reply as a plan in the exact format; if it is not a plan, the reply with repaired fences.
@@ -131,8 +162,7 @@ fn read_plain(reply: &str) -> Reading {
 pub fn preprocess(reply: &str) -> Preprocessed {
     let repair_text = |text: &str| {
         let reading = read(text);
-        let is_plan = reading.diagnostics.is_empty();
-        if is_plan {
+        if reading.diagnostics.is_empty() || reading.repaired.level == Level::Doubtful {
             reading.repaired
         } else {
             repair(text)
@@ -480,7 +510,8 @@ fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
 
 /// Reads a reply in any unambiguous spelling. If the fences are correct, Markdown's own
 /// interpretation is used. If text between the blocks was dropped, repair must give the same plan.
-fn read_freely(reply: &str) -> Option<Reading> {
+/// `most` limits the repair of fences.
+fn read_freely(reply: &str, most: Level) -> Option<Reading> {
     let taken_out = unwrapped_plan(reply);
     let (unwrapped_reply, unwrap_note) = match taken_out {
         Some((text, unwrap_note)) => (Cow::Owned(text), Some(unwrap_note)),
@@ -503,8 +534,11 @@ fn read_freely(reply: &str) -> Option<Reading> {
 
     let as_it_is = FreeAttempt::new(&unwrapped_reply, plain, unwrap_note.as_ref());
     let is_right = whole_plan && as_it_is.is_acceptable(Level::Clean);
-    if is_right && !as_it_is.spoken {
+    if is_right && (most == Level::Clean || !as_it_is.spoken) {
         return as_it_is.into_reading(reply);
+    }
+    if most == Level::Clean {
+        return None;
     }
 
     let first = repair_as(&unwrapped_reply, Spelling::Free);
@@ -520,7 +554,7 @@ fn read_freely(reply: &str) -> Option<Reading> {
             let repaired = FreeAttempt::new(&unwrapped_reply, first, unwrap_note.as_ref());
             let differs = is_right && !as_it_is.has_same_plan(&repaired);
             let runs = repaired.reading.diagnostics.is_empty();
-            if differs || (runs && !repaired.is_acceptable(Level::Repaired)) {
+            if differs || (runs && !repaired.is_acceptable(most)) {
                 return None;
             }
             repaired.into_reading(reply)

@@ -106,6 +106,27 @@ pub fn columns(text: &str) -> usize {
     })
 }
 
+/// Removes `indent` columns of whitespace from a line, or fewer from a blank line. `None` if the
+/// line is indented less.
+pub fn dedented(line: &str, indent: usize) -> Option<&str> {
+    let mut column = 0;
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if column == indent => return Some(&line[at..]),
+            ' ' => column += 1,
+            '\t' => column = column / 4 * 4 + 4,
+            '\n' | '\r' => return Some(&line[at..]),
+            _ => return None,
+        }
+
+        if column > indent {
+            return None;
+        }
+    }
+
+    Some("")
+}
+
 /// Returns the indentation in columns, and the rest of the line.
 pub fn split_indent(line: &str) -> (usize, &str) {
     let body = line.trim_start_matches([' ', '\t']);

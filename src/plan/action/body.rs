@@ -10,6 +10,7 @@ use super::ActionRow;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::field::Field;
 use crate::plan::line::{self, Label, field_item};
+use crate::text::fence::dedented;
 use crate::text::link;
 use crate::text::markdown::{BlockKind, Item, Lines, MarkdownBlock, MarkdownCode};
 use crate::text::path::{PathError, RepoPath};
@@ -293,27 +294,6 @@ pub fn block_text(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
         text.push_str(dedented(lines.raw(number), code.indent)?);
     }
     Some(text)
-}
-
-/// Removes `indent` columns of whitespace from a line, or fewer from a blank line. `None` if the
-/// line is indented less.
-fn dedented(line: &str, indent: usize) -> Option<&str> {
-    let mut column = 0;
-    for (at, c) in line.char_indices() {
-        match c {
-            _ if column == indent => return Some(&line[at..]),
-            ' ' => column += 1,
-            '\t' => column = column / 4 * 4 + 4,
-            '\n' | '\r' => return Some(&line[at..]),
-            _ => return None,
-        }
-
-        if column > indent {
-            return None;
-        }
-    }
-
-    Some("")
 }
 
 fn block_kind(node: &BlockKind) -> &'static str {

@@ -6,7 +6,7 @@ use super::pass::{ReadingStep, is_indented_like};
 use super::reply::ReplyLine;
 use super::state::{CloserDeviation, FenceScope, Nesting, RepairEvent};
 use crate::plan::line::{Fence, LineKind, indent_of};
-use crate::text::fence;
+use crate::text::fence::{self, columns, dedented};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BlockSpan {
@@ -190,9 +190,13 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
         span.open,
         RepairEdit::Replace(format!("{fence}{}", &body[own..])),
     ));
-    let indent = indent_of(opener);
-    if !indent.is_empty() && is_indented_like(&lines[span.body.clone()], opener) {
-        let dedent = |at: usize| (at, RepairEdit::Dedent(common(lines[at].text, indent)));
+    let indent = columns(indent_of(opener));
+    if indent > 0 && is_indented_like(&lines[span.body.clone()], opener) {
+        let dedent = |at: usize| {
+            let text = lines[at].text;
+            let rest = dedented(text, indent).unwrap_or(text);
+            (at, RepairEdit::Dedent(text.len() - rest.len()))
+        };
         edits.extend(span.body.clone().map(dedent));
     }
 
@@ -200,10 +204,6 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
         Some(line) => (line, RepairEdit::Replace(fence)),
         None => (span.body.end, RepairEdit::Insert(fence)),
     });
-}
-
-fn common(a: &str, b: &str) -> usize {
-    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
 
 fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {

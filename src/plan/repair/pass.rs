@@ -17,6 +17,7 @@ use super::state::{
 use super::step::step_outside;
 use super::token::{Token, TokenKind};
 use crate::plan::line::{Info, LineKind, indent_of};
+use crate::text::fence::{columns, dedented};
 
 /// Stored steps at which unused ones are dropped.
 const MAX_NODES: usize = 1 << 21;
@@ -445,9 +446,9 @@ fn only_closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Opti
 
 /// Returns whether every non-blank line has the opener's indentation.
 pub(super) fn is_indented_like(body: &[ReplyLine<'_>], opener: &str) -> bool {
-    let indent = indent_of(opener);
+    let indent = columns(indent_of(opener));
     body.iter()
-        .all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
+        .all(|line| dedented(line.text, indent).is_some())
 }
 
 /// Returns whether the closing fence is longer than the opening one.

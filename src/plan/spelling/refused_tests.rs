@@ -434,3 +434,24 @@ fn p35_words_that_say_when_an_action_is_done_are_not_left_out() {
         |text| format!("{PLAIN}{text}\n"),
     );
 }
+
+/// Bug: `## Action Plan` was put below the actions that an open fence of the rationale covers.
+#[test]
+fn p28_a_rationale_that_covers_an_action_is_not_put_into_a_block() {
+    let edit = "### `EDIT`\n- **File Path:** [r.md](/r.md)\n\n`FIND:`\n```\nmake\n```\n`REPLACE:`\n```\nmake all\n```\n```\n\n";
+    let create = "### `CREATE`\n- **File Path:** [two.txt](/two.txt)\n```\ntwo\n```\n";
+    for end in ["", "~~~\n", "``` end\n", "``\n"] {
+        for plan in ["## Action Plan\n\n", ""] {
+            for ending in ["\n", "\r\n"] {
+                let first = ["### `READ`\n- **Resource:** r.md\n\n", PLAIN, edit];
+                for first in first {
+                    let text =
+                        format!("# T\n\n## Rationale\n```text\nx\n{end}\n{plan}{first}{create}");
+                    let reading = read(&text.replace('\n', ending));
+                    let is_whole = reading.plan.actions.len() > 1;
+                    assert!(is_whole || !reading.diagnostics.is_empty(), "{text}");
+                }
+            }
+        }
+    }
+}

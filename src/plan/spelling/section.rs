@@ -9,7 +9,7 @@ use crate::plan::line::prose::says_nothing;
 use crate::plan::line::{self, Section, heading_of, is_fence, key, name, unlisted};
 use crate::text::fence::fence_for;
 use crate::text::has_phrase;
-use crate::text::markdown::{BlockKind, Lines, MarkdownBlock};
+use crate::text::markdown::{BlockKind, Lines, MarkdownBlock, fenced};
 
 /// Sections after the actions that have no effect.
 const CLOSING: &str = "\
@@ -33,6 +33,14 @@ pub(super) fn name_all(
     let (_, before) = passages.split_at_mut(1);
     let before = &mut before[..first - 1];
     let planned = before.iter().any(|passage| passage.is(Section::Plan));
+    // A fence that is never closed can hide them.
+    let hides = |passage: &Passage| {
+        let own = &blocks[passage.blocks.clone()];
+        in_code(lines, own, |text| is_plan(text) || is_action(text))
+    };
+    if !planned && before.iter().any(hides) {
+        return;
+    }
 
     if !planned && let Some(last) = before.last_mut() {
         let own = &blocks[last.blocks.clone()];
@@ -84,16 +92,16 @@ fn title(passages: &mut [Passage], first: usize, edits: &mut LineEdits<'_>) {
     let at = (1..passages[1].line).find(|&line| !lines.get(line).trim().is_empty());
     let title = at.and_then(|line| Some((line, title_of(lines.get(line))?)));
     if let Some((line, title)) = title {
-        edits.replace(line, format!("# {title}\n"));
+        edits.replace(line, format!("# {title}"));
+        edits.insert(line + 1, "");
         edits.add_note(line, "read the first line as the title");
         return;
     }
 
     if let PassageRole::Action(action) = &passages[first].role {
-        edits.insert(
-            at.unwrap_or(1).min(passages[1].line),
-            format!("# {}\n", action.row.name),
-        );
+        let at = at.unwrap_or(1).min(passages[1].line);
+        edits.insert(at, format!("# {}", action.row.name));
+        edits.insert(at, "");
         edits.add_note(
             1,
             "the plan has no title; it is called after its first action",
@@ -231,6 +239,20 @@ pub(super) fn respell(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut L
     }
 }
 
+fn in_code(lines: &Lines<'_>, blocks: &[MarkdownBlock], is_sought: impl Fn(&str) -> bool) -> bool {
+    let code = fenced(blocks).into_iter();
+    let mut texts = code.flat_map(|(_, code)| code.line_range.clone());
+    texts.any(|line| is_sought(lines.get(line)))
+}
+
+fn is_plan(line: &str) -> bool {
+    matches!(name::section(line), Some((Section::Plan, 2)))
+}
+
+fn is_action(line: &str) -> bool {
+    matches!(heading_of(line), Some((3, text)) if line::action(text).is_some())
+}
+
 /// Moves the rationale into a code block.
 fn put_in_block(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
     let lines = edits.lines;
@@ -246,9 +268,8 @@ fn put_in_block(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut LineEdi
         return;
     };
 
-    if let [only] = solid[..]
-        && only.fenced().is_some()
-    {
+    let is_block = matches!(solid[..], [only] if only.fenced().is_some());
+    if is_block || in_code(lines, blocks, is_plan) {
         return;
     }
     let fence = fence_for(lines.span(first.first..last.last + 1), 4);

@@ -1,6 +1,6 @@
 //! Plans as current models write them.
 
-use crate::plan::reading::{Reading, read};
+use crate::plan::reading::{Reading, preprocess, read};
 use crate::plan::repair::Level;
 use crate::plan::samples::describe;
 
@@ -229,4 +229,60 @@ fn p37_the_forms_of_other_tools_are_named_and_never_read() {
             "{reading:?}"
         );
     }
+}
+
+/// Bug: the added title ended with LF, so that the other lines kept their CR.
+#[test]
+fn rp13_a_title_that_is_added_ends_like_the_other_lines() {
+    let plan = "## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n```sh\necho x > E\n```\n";
+    for head in ["", "Title: x\n\n"] {
+        let expected = format!("{head}{plan}");
+        let expected: Vec<String> = actions(&read(&expected));
+        for ending in ["\r\n", "\r"] {
+            let text = format!("{head}{plan}").replace('\n', ending);
+            assert_eq!(actions(&read(&text)), expected, "{text:?}");
+            let cut = text.strip_suffix('\n').unwrap_or(&text);
+            assert_eq!(actions(&read(cut)), expected, "{cut:?}");
+        }
+    }
+}
+
+/// Bug: a body that is indented by other characters than its fence kept its indentation.
+#[test]
+fn p13_the_columns_of_a_fence_are_removed_also_from_tabs() {
+    let head = "# T\n\n## Rationale\n```text\nx\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [v.py](/v.py)\n";
+    let body = "    ```python\n    def a():\n\t    return 1\n    x = a()\n    ```\n";
+    let reading = read(&format!("{head}{body}"));
+    assert_eq!(reading.diagnostics, []);
+    let plain = "```python\ndef a():\n    return 1\nx = a()\n```\n";
+    assert_eq!(actions(&reading), actions(&read(&format!("{head}{plain}"))));
+}
+
+/// Bug: it became a part of the file, and did not run.
+#[test]
+fn rp9_an_action_in_another_spelling_behind_a_document_is_in_doubt() {
+    let head = "# T\n\n## Rationale\n```text\nx\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [notes.md](/notes.md)\n```markdown\none\n```\n\n";
+    let headings = [
+        "### Execute",
+        "#### EXECUTE",
+        "**EXECUTE**",
+        "### \u{2705} EXECUTE",
+        "## EXECUTE",
+    ];
+    for heading in headings {
+        let plan = format!("{head}{heading}\n- **Description:** d\n```\necho x > E2\n```\n");
+        let reading = read(&plan);
+        let is_read = reading.plan.actions.len() == 2 && reading.diagnostics.is_empty();
+        assert!(
+            is_read || reading.repaired.level >= Level::Doubtful,
+            "{plan}"
+        );
+        assert!(is_read || !reading.diagnostics.is_empty(), "{plan}");
+        assert!(is_read || !preprocess(&plan).is_sure, "{plan}");
+    }
+}
+
+fn actions(reading: &Reading) -> Vec<String> {
+    let actions = reading.plan.actions.iter();
+    actions.map(|action| describe(&action.kind)).collect()
 }
