@@ -5,6 +5,7 @@
 
 pub mod blame;
 pub mod chains;
+pub mod contained;
 pub mod find;
 pub mod history;
 pub mod log;

@@ -12,7 +12,7 @@ use crate::query::paths::seen_from;
 use crate::text::counted;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
-use crate::text::shell_word::shell_operands;
+use crate::text::shell_word::{shell_operands, shell_word};
 use crate::ui::notice;
 use crate::workflow::land::{
     Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
@@ -60,6 +60,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
+    let anyway = anyway(&args);
     let mut options = LandOptions {
         message: MessageSource::Draft,
         range: args.turns,
@@ -83,15 +84,27 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     } else if options.dry_run && result.overlapping.is_none() {
         app.print(preview(&project, &result)?)?;
         remarks(app, &result);
-        report_lacking(app, &result.lacking)?;
+        report_lacking(app, &result.lacking, &anyway)?;
     } else {
-        report(app, &result, &dir)?;
+        report(app, &result, &dir, &anyway)?;
     }
 
     // At a terminal, `land` asks about what is lacking.
     let asks = options.dry_run && app.is_attended();
     let is_landed = result.overlaps.is_empty() && (result.lacking.is_empty() || asks);
     Ok(exit::success_or(is_landed, exit::OVERLAP))
+}
+
+/// The same command with `--anyway`.
+fn anyway(args: &Args) -> String {
+    let mut words = vec!["teddy", "land"];
+    words.extend(args.turns.as_deref());
+    words.extend(args.each.then_some("--each"));
+    if let Some(branch) = &args.branch {
+        words.extend(["--branch", branch]);
+    }
+    words.push("--anyway");
+    words.iter().map(shell_word).collect::<Vec<_>>().join(" ")
 }
 
 fn given_message(paragraphs: &[String]) -> anyhow::Result<MessageSource> {
@@ -182,12 +195,12 @@ fn report_overlap(app: &App, result: &LandResult, turn: u64, dir: &Path) -> anyh
 }
 
 /// Reports the commits, or why there are none.
-fn report(app: &App, result: &LandResult, dir: &Path) -> anyhow::Result<()> {
+fn report(app: &App, result: &LandResult, dir: &Path, anyway: &str) -> anyhow::Result<()> {
     if let Some(turn) = result.overlapping {
         return report_overlap(app, result, turn, dir);
     }
     if !result.lacking.is_empty() {
-        return report_lacking(app, &result.lacking);
+        return report_lacking(app, &result.lacking, anyway);
     }
 
     for commit in &result.commits {
@@ -207,7 +220,7 @@ fn report(app: &App, result: &LandResult, dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
+fn report_lacking(app: &App, lacking: &[TakenBackFile], anyway: &str) -> anyhow::Result<()> {
     if lacking.is_empty() {
         return Ok(());
     }
@@ -221,9 +234,7 @@ fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
         }
         false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
     };
-    app.note(&format!(
-        "hint: `teddy land --anyway` commits it anyway; {way_back}"
-    ));
+    app.note(&format!("hint: `{anyway}` commits it anyway; {way_back}"));
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! Data for `sessions`, `status` and `diff`. Read-only, without a lock.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::history::{is_on_branch, merge_base};
+use crate::git::history::is_on_branch;
 use crate::git::merge::merge_in_memory;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
@@ -15,6 +15,7 @@ use crate::host::lock::LockHolder;
 use crate::plan;
 use crate::project::Project;
 use crate::project::active_process;
+use crate::query::contained::is_contained;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, MessageOrigin, Meta, Status};
@@ -25,7 +26,6 @@ use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
 use crate::workspace::file_move::trees_of;
 use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote};
-use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
 
 pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
@@ -437,9 +437,6 @@ fn turns_to_land(project: &Project, tip: &Turn, unlanded: &[Turn]) -> anyhow::Re
     Ok(not_in_head(project, tip, &waiting).unwrap_or_else(|_| numbers()))
 }
 
-/// Commits that are searched for a deleted file.
-const MAX_COMMITS_BACK: usize = 1000;
-
 /// Turns that are compared with HEAD.
 const MAX_MERGED: usize = 20;
 
@@ -463,105 +460,4 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
     }
 
     Ok(numbers)
-}
-
-/// The files of HEAD when a turn began. `None` if another branch is checked out now.
-fn head_before(project: &Project, turn: &Turn) -> anyhow::Result<Option<TreeId>> {
-    let repository = &project.repository;
-    let (Some(files), Some(head)) = (&turn.meta.workspace, refs::head(repository)?) else {
-        return Ok(None);
-    };
-    let branch = refs::branch_or_head(repository)?;
-    if files.branch.as_ref().is_some_and(|old| *old != branch) {
-        return Ok(None);
-    }
-    let base = merge_base(repository, head, files.before)?;
-    let base = base.map(|base| repository.commit(base)).transpose()?;
-    Ok(base.map(|commit| commit.tree))
-}
-
-/// Whether the newest version of a file that HEAD deleted had what a turn did.
-fn was_deleted_with(project: &Project, turn: &Turn, path: &[u8]) -> anyhow::Result<bool> {
-    let repository = &project.repository;
-    let files = turn.meta.workspace.as_ref().context("it has files")?;
-    let [before, after] = trees_of(repository, files.change())?;
-    let mut next = refs::head(repository)?;
-    for _ in 0..MAX_COMMITS_BACK {
-        let Some(commit) = next.and_then(|id| repository.commit(id).ok()) else {
-            break;
-        };
-        let entry = repository.entry(commit.tree, path)?;
-        if entry.is_some() {
-            let merged = merge_in_memory(repository, before, commit.tree, after)?;
-            let is_same = repository.entry(merged.ours, path)? == entry;
-            return Ok(is_same && merged.paths.iter().all(|other| other != path));
-        }
-        next = commit.parents.first().copied();
-    }
-    Ok(false)
-}
-
-/// Returns whether a tree has what a turn did to some files, with edits of the user's on top: each is
-/// the same there as in a later turn that no restore separates from it, or in the user's files. The
-/// branch of the turn must have changed it since: otherwise they have taken it back.
-pub fn is_contained(
-    project: &Project,
-    tip: &Turn,
-    turn: &Turn,
-    paths: &[Vec<u8>],
-    tree: TreeId,
-    compares_files: bool,
-) -> anyhow::Result<bool> {
-    if paths.is_empty() {
-        return Ok(true);
-    }
-    let repository = &project.repository;
-    let mut missing: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-    let entries = repository.entries_at(tree, &missing)?;
-    // What the branch has not changed since proves nothing: git can have put it there again.
-    let mut unchanged: BTreeSet<&[u8]> = BTreeSet::new();
-    if let Some(then) = head_before(project, turn)?.filter(|_| compares_files) {
-        let then = repository.entries_at(then, &missing)?;
-        let is_unchanged = |path: &&[u8]| then.get(path) == entries.get(path);
-        unchanged.extend(missing.iter().copied().filter(is_unchanged));
-        for path in missing.iter().filter(|path| !entries.contains_key(*path)) {
-            // A rename deletes it, too, and can leave the turn's lines uncommitted.
-            if !was_deleted_with(project, turn, path)? {
-                unchanged.insert(path);
-            }
-        }
-        let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
-        let now = repository.entries_at(now, &missing)?;
-        missing.retain(|path| now.get(path) != entries.get(path) || unchanged.contains(path));
-        if missing.is_empty() {
-            return Ok(true);
-        }
-    }
-
-    let (number, mut later) = (turn.number(), Vec::new());
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        if turn.number() <= number {
-            break;
-        }
-        later.push(turn);
-    }
-    let later = later.iter().rev();
-    for turn in later.take_while(|turn| turn.meta.restored.is_none()) {
-        let Some(workspace) = &turn.meta.workspace else {
-            continue;
-        };
-        let at = |commit| repository.entries_at(repository.commit(commit)?.tree, &missing);
-        let [before, after] = [at(workspace.before)?, at(workspace.after)?];
-        missing.retain(|path| {
-            let [old, new] = [before.get(path), after.get(path)];
-            let there = entries.get(path);
-            let is_of_turn = new == there && old != new;
-            !is_of_turn && (unchanged.contains(path) || (old != there && new != there))
-        });
-        if missing.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -21,7 +21,7 @@ use crate::git::check_objects::AcceptedTrees;
 use crate::git::diff::{self, TooDifferent};
 use crate::git::history;
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf};
+use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf, TreeId};
 use crate::git::repository::Repository;
 use crate::plan::{self, Plan};
 use crate::session::artifact::{MAX_MODEL_MESSAGE, MAX_REPORT};

@@ -145,7 +145,12 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
         // gix looks for files, which a reftable does not have.
         None if is_there("CHERRY_PICK_HEAD")? => Some("a cherry-pick"),
         None if is_there("REVERT_HEAD")? => Some("a revert"),
-        None => None,
+        // Between two commits of a series.
+        None => repository
+            .git_dir()
+            .join("sequencer/todo")
+            .exists()
+            .then_some("a cherry-pick or revert"),
     };
 
     if let Some(operation) = operation {

@@ -15,7 +15,7 @@ use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{history, ignore};
 use crate::project::Project;
-use crate::query::history::is_contained;
+use crate::query::contained::is_contained;
 use crate::session::meta::{Landed, LandedTurn, Workspace};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;

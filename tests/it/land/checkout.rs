@@ -242,6 +242,10 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
         out.check(4, &[&lacks, "nothing was changed", "`teddy land --anyway`"]);
         assert_eq!(everything(&repo), before);
         repo.teddy(&["land", "-n"]).check(4, &[&lacks]);
+        let range = turn.to_string();
+        let again = format!("`teddy land {range} --each --anyway` commits it anyway");
+        let out = repo.teddy(&["land", &range, "--each"]);
+        out.check(4, &[&again]);
         repo.done(&["land", "-n", "--anyway"]);
         let value = repo.workflow().landed(&land_as("Land"));
         assert_eq!(value["lacking"], json!([{"path": path, "turn": turn}]));
@@ -410,8 +414,19 @@ fn a_turn_beside_a_line_that_a_hook_formatted_lands_by_git() {
     repo.workflow().add(&["a.txt"]);
     repo.run_plan(&plan("One", &[edit("a.txt", "l2", "l2\nT1")]));
     repo.run_plan(&plan("Two", &[edit("a.txt", "T1", "T1\nT2")]));
-    insta::assert_snapshot!(repo.printed(&["land", "--each", "--no-edit"]), @"");
-    insta::assert_snapshot!(repo.printed(&["land", "--no-edit"]), @"");
+    insta::assert_snapshot!(repo.printed(&["land", "--each", "--no-edit"]), @"
+    --- stderr
+    error: turn 1 as [id] landed on main; the next commit failed: a hook changed `a.txt` where turn 2 does, too, so that turn 2 does not land
+    hint: `git commit a.txt` commits the turn as your files have it; without `--each`, hooks see both turns in one commit
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["land", "--no-edit"]), @"
+    overlap a.txt
+    --- stderr
+    warning: turn 2 overlaps with what HEAD has there, or builds on edits of yours that are not committed; nothing was changed
+    hint: `git commit a.txt` commits them as they are; if these are edits of yours: `teddy restore 1` takes the turn and all later ones out of your files, `git commit a.txt` then commits only the edits, `teddy undo` puts the turns back, and `teddy land` lands them
+    exit code 4
+    ");
     repo.git(&["commit", "-q", "-m", "By hand", "a.txt"]);
     let in_head = "HEAD already has what turn 2 did";
     repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
@@ -1182,4 +1197,69 @@ fn a_turn_that_the_user_committed_with_edits_has_landed_whatever_else_they_edit(
         .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.done(&["land", "--no-edit"]);
     assert_eq!(changed(&repo), "A\ttwo.txt");
+}
+
+/// Bug: a change of the same lines that a pull brought counted as the turn, and the turn's other file
+/// landed as all of it.
+#[test]
+fn what_git_brought_to_the_lines_of_a_turn_is_not_the_turn() {
+    let lines: String = (1..=9).map(|number| format!("l{number}\n")).collect();
+    let theirs = lines.replace("l5", "l5 theirs");
+    let both = plan(
+        "Both",
+        &[edit("a.txt", "l5", "l5 T1"), edit("b.txt", "l5", "l5 T1")],
+    );
+    let ways: [&[&[&str]]; 4] = [
+        &[&["stash", "-q"], &["merge", "-q", "theirs"]],
+        &[&["reset", "-q", "--hard", "theirs"]],
+        &[&["checkout", "-q", "a.txt"], &["merge", "-q", "theirs"]],
+        &[
+            &["commit", "-q", "-am", "mine"],
+            &["reset", "-q", "--hard", "theirs"],
+        ],
+    ];
+    for way in ways {
+        let repo = TestRepo::new().file("a.txt", &lines).file("b.txt", &lines);
+        repo.commit("init");
+        repo.git(&["checkout", "-q", "-b", "theirs"]);
+        repo.write("a.txt", &theirs);
+        repo.git(&["commit", "-q", "-am", "theirs"]);
+        repo.git(&["checkout", "-q", "-"]);
+        repo.workflow().new_session("demo").done();
+        repo.workflow().add(&["a.txt", "b.txt"]);
+        repo.run_plan(&both);
+        for args in way {
+            repo.git(args);
+        }
+        assert_eq!(repo.read("a.txt"), theirs);
+        let head = repo.git(&["rev-parse", "HEAD"]);
+        repo.write("b.txt", lines.replace("l5", "l5 T1"));
+        let landed = repo.teddy(&["land", "--no-edit", "--anyway"]);
+        landed.check(4, &["overlap a.txt"]);
+        assert_eq!(repo.git(&["rev-parse", "HEAD"]), head, "{way:?}");
+    }
+}
+
+/// The user's commit of a turn with edits in its lines, also after a rebase.
+#[test]
+fn a_turn_that_was_committed_with_edits_in_its_lines_is_in_head() {
+    let lines: String = (1..=9).map(|number| format!("l{number}\n")).collect();
+    let repo = TestRepo::new().file("a.txt", &lines);
+    repo.commit("init");
+    repo.git(&["branch", "theirs"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.run_plan(&plan("One", &[edit("a.txt", "l5", "l5 T1")]));
+    repo.write("a.txt", lines.replace("l5", "l5 T1 and mine"));
+    repo.git(&["commit", "-q", "-am", "with mine"]);
+    let in_head = "HEAD already has what turn 1 did";
+    repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
+
+    let branch = repo.git(&["branch", "--show-current"]);
+    repo.git(&["checkout", "-q", "theirs"]);
+    repo.write("b.txt", "b\n");
+    repo.commit("theirs");
+    repo.git(&["checkout", "-q", branch.trim()]);
+    repo.git(&["rebase", "-q", "theirs"]);
+    repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
 }

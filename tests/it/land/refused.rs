@@ -126,6 +126,7 @@ fn nothing_lands_in_the_middle_of_something_else() {
         ("MERGE_HEAD", "a merge is in progress"),
         ("CHERRY_PICK_HEAD", "a cherry-pick is in progress"),
         ("REVERT_HEAD", "a revert is in progress"),
+        ("sequencer/todo", "a cherry-pick or revert is in progress"),
         ("BISECT_LOG", "a bisection is in progress"),
         ("rebase-merge/interactive", "a rebase is in progress"),
         ("rebase-apply/applying", "`git am` is in progress"),
