@@ -71,7 +71,7 @@ pub fn respell(original: &str) -> Respelled {
         }
     }
 
-    edits.mark_asides(&|line| passage::is_beside_command(&passages, line));
+    edits.mark_asides(&|line| is_beside_command(&lines, &passages, line));
     let spoken = edits.spoken;
     let (respelled, more) = edits.finish();
     notes.extend(more);
@@ -140,7 +140,7 @@ fn strip_tags_once(text: &str) -> (String, Vec<Note>) {
         }
     }
 
-    edits.mark_asides(&|line| is_beside_command(&passages, line));
+    edits.mark_asides(&|line| is_beside_command(&lines, &passages, line));
     edits.finish()
 }
 

@@ -28,6 +28,16 @@ const ASIDE_WORDS: &str = "\
 const OUTPUT: &str = "\
     output outputs prints printed result results log logs error errors session reference notes \
     version expected see shows print show";
+/// First words of a sentence that announces a command.
+const ANNOUNCING: &str = "\
+    here now then next first second third finally lastly last let lets we well i ill this to run \
+    running execute install build compile verify check test start confirm ensure validate format \
+    lint generate make see";
+/// Words of a sentence that says more than that.
+const RETRACTING: &str = "\
+    no not never nothing none cannot cant dont wont shouldnt mustnt already later had have was \
+    decided would could should might dangerous harmful turn session release time documentation \
+    document example draft unused against ignore without only once when until unless after";
 /// Words before an `if` that is not a condition.
 const QUERY_VERBS: &str = "check checks see verify confirm know determine test ask sure";
 /// Marks in front of unwanted text.
@@ -60,6 +70,14 @@ pub fn is_aside(title: &str) -> bool {
         .split_whitespace()
         .any(|word| has_word(ASIDE_WORDS, word));
     starts_aside || is_against(&text) || is_depending(&text)
+}
+
+/// Returns whether a sentence only announces the command below it.
+pub fn announces(text: &str) -> bool {
+    let text = spaced(text);
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    has_word(ANNOUNCING, first) && !words.any(|word| has_word(RETRACTING, word))
 }
 
 /// Returns whether text above a block says that it shows output.

@@ -272,8 +272,9 @@ fn role(
 }
 
 /// Returns whether the text that is left out at a line is inside a command, directly after it, or
-/// directly before an action that is a command only by its spelling.
-pub(super) fn is_beside_command(passages: &[Passage], line: usize) -> bool {
+/// directly before it. There, words that only announce the command do not count, if it is one in the
+/// exact spelling.
+pub(super) fn is_beside_command(lines: &Lines<'_>, passages: &[Passage], line: usize) -> bool {
     let Some(at) = passages.iter().rposition(|passage| passage.line <= line) else {
         return false;
     };
@@ -288,7 +289,14 @@ pub(super) fn is_beside_command(passages: &[Passage], line: usize) -> bool {
 
     let planned = passages.iter().any(|passage| passage.is(Section::Plan));
     let next = passages.get(at + 1).and_then(command);
-    next.is_some_and(|heading| !(heading.exact && planned))
+    let text = || {
+        let texts = (line..=lines.len()).map(|line| lines.get(line).trim());
+        texts
+            .take_while(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    next.is_some_and(|heading| !(heading.exact && planned && condition::announces(&text())))
 }
 
 /// Returns the heading of a passage that runs a command or reaches outside otherwise.

@@ -455,3 +455,37 @@ fn p28_a_rationale_that_covers_an_action_is_not_put_into_a_block() {
         }
     }
 }
+
+/// Bug: only a few English words above a command counted.
+#[test]
+fn p42_words_above_a_command_that_do_not_announce_it_are_for_a_person() {
+    let create = "### `CREATE`\n- **File Path:** [two.txt](/two.txt)\n```\ntwo\n```\n";
+    let texts = [
+        "The command below is dangerous and must never be executed.",
+        "Ignore the following action.",
+        "I have decided against the following step.",
+        "Later, when it is merged:",
+        "I already ran this one.",
+        "In the next turn I will run:",
+        "Next turn:",
+        "Unused draft below.",
+        "Reverting would look like this:",
+        "These steps are only for documentation.",
+        "<!-- disabled -->",
+        "Nur falls nötig:",
+        "以下仅为示例。",
+    ];
+    check_refused(texts, |text| format!("{create}\n{text}\n\n{PLAIN}"));
+    check_refused(texts, |text| format!("{text}\n\n{PLAIN}"));
+    let announced = [
+        "Now run the tests:",
+        "Next, we build it.",
+        "I'll verify the change with the linter.",
+        "To make sure that it compiles, run the build.",
+        "Finally, check the result.",
+    ];
+    for text in announced {
+        let plan = format!("{create}\n{text}\n\n{PLAIN}");
+        assert!(run_actions(&plan).is_some(), "{text}");
+    }
+}
