@@ -30,6 +30,7 @@ mod rules;
 mod state;
 mod step;
 mod token;
+mod truncation;
 
 use std::ops::Range;
 
@@ -104,7 +105,7 @@ impl Note {
 
     /// Returns whether it reports a truncated reply.
     pub fn is_cut(&self) -> bool {
-        self.message.starts_with(doubt::TRUNCATED)
+        self.message.starts_with(truncation::TRUNCATED)
     }
 
     #[must_use]
@@ -135,7 +136,7 @@ pub struct Repaired {
 
 /// Returns whether a reply is visibly truncated, regardless of its fences.
 pub fn is_cut_off(reply: &str) -> bool {
-    doubt::truncation_of_text(&reply::read_lines(reply, Spelling::Free)).is_some()
+    truncation::truncation_of_text(&reply::read_lines(reply, Spelling::Free)).is_some()
 }
 
 /// Repairs a reply. Pure. A reply that cannot be repaired is returned unchanged.
@@ -188,7 +189,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     let lines = reply::read_lines(text, spelling);
     if !lines.iter().any(|line| is_of_plan(line.kind)) {
         let why = "there is no `## Action Plan` and no action";
-        return hopeless(text, 0, why).doubted(doubt::truncation_without_plan(&lines));
+        return hopeless(text, 0, why).doubted(truncation::truncation_without_plan(&lines));
     }
 
     let mut tokens = token::tokenize(&lines);
@@ -200,7 +201,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     token::mark_code_spans(&lines, &mut tokens);
     let Some(best) = pass::best_readings(&tokens) else {
         let why = "no reading fits the plan's grammar";
-        return hopeless(text, 0, why).doubted(doubt::truncation_without_plan(&lines));
+        return hopeless(text, 0, why).doubted(truncation::truncation_without_plan(&lines));
     };
 
     if let Some(step) = best
@@ -211,7 +212,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     {
         let at = step.line.min(lines.len() - 1);
         let why = "what the grammar asks for before this line is missing";
-        return hopeless(text, at, why).doubted(doubt::truncation_of_structure(&lines, step));
+        return hopeless(text, at, why).doubted(truncation::truncation_of_structure(&lines, step));
     }
 
     let spans = emit::spans(&lines, &best.first.steps);
@@ -223,7 +224,8 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         spans: &spans,
     };
 
-    let doubts = analysis.doubts();
+    let truncation = truncation::truncation_of_reading(&lines, &best.first.steps);
+    let doubts = analysis.doubts(truncation);
     let level = note::level(&best, &doubts, repaired != text);
     let mut notes = note::notes(&lines, &best, &spans);
     notes.extend(doubts.into_iter().map(Note::doubted));
@@ -247,7 +249,7 @@ fn unchanged(text: &str, lines: &[reply::ReplyLine<'_>], contents: &[Range<usize
         contents
             .iter()
             .find_map(|body| doubt::longer_closer(lines, body)),
-        doubt::truncation_of_text(lines),
+        truncation::truncation_of_text(lines),
     ];
 
     doubts.into_iter().fold(repaired, Repaired::doubted)

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::ActionRow;
+use super::{ActionRow, BodyShape};
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::field::Field;
 use crate::plan::line::{self, Label, field_item};
@@ -259,12 +259,14 @@ impl<'a> Body<'a> {
         for entry in &self.fields {
             let key = entry.key.as_str();
             // In a message, a line such as `When: ...` is ordinary text (P20).
-            let condition = field_item::is_condition(key) && !self.row.is_message();
-            if !field_item::has_weight(key) && !condition {
+            let is_condition = field_item::is_condition(key) && !self.row.is_message();
+            let writes = matches!(self.row.shape, BodyShape::File | BodyShape::Pairs);
+            let is_meaningless = is_condition || (writes && field_item::asks_for_more(entry));
+            if !field_item::has_weight(key) && !is_meaningless {
                 continue;
             }
 
-            if condition || field_item::is_unsupported(key) || !self.row.keys.contains(&key) {
+            if is_meaningless || field_item::is_unsupported(key) || !self.row.keys.contains(&key) {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
                 self.diagnostics.push(

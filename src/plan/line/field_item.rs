@@ -18,6 +18,14 @@ const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];
 const CONDITIONS: &str = "\
     condition conditional runif onlyif if unless when skip skipif skipped optional dryrun enabled \
     disabled";
+/// Keys of other formats that would change what is written to a file.
+const OTHER_EFFECTS: &str = "\
+    append prepend insertafter insertbefore insertat position occurrence ifexists merge executable \
+    permissions filemode chmod renameto delete base64 encoding mode operation";
+/// First words of their values that change nothing.
+const NO_EFFECT: &str = "\
+    false no none null na utf8 ascii text create new write overwrite replace modify edit update \
+    change 0644 644";
 /// Keys with descriptive text only; an extra one is harmless.
 const DESCRIPTIVE_KEYS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
 
@@ -63,6 +71,12 @@ pub fn is_unsupported(key: &str) -> bool {
 
 pub fn is_condition(key: &str) -> bool {
     has_word(CONDITIONS, &letters(key))
+}
+
+/// Returns whether a field asks for something that CREATE and EDIT don't do.
+pub fn asks_for_more(field: &Field) -> bool {
+    let first = field.value.split_whitespace().next().unwrap_or_default();
+    has_word(OTHER_EFFECTS, &letters(&field.key)) && !has_word(NO_EFFECT, &letters(first))
 }
 
 /// Parses an item. `own` decides whether an unindented line after the item's text belongs to its

@@ -1,5 +1,5 @@
-//! Doubts about the cheapest reading: text that could be a remark after a block, a closing fence
-//! added next to an almost correct one, a truncated reply.
+//! Doubts about the cheapest reading: text that could be a remark after a block, or a closing fence
+//! added next to an almost correct one.
 //!
 //! Costs compare readings; these are mistakes that look identical in terms of cost. A doubtful plan
 //! is never run, whatever its cost.
@@ -10,18 +10,17 @@ use super::Note;
 use super::cost::MARGIN;
 use super::emit::BlockSpan;
 use super::note::{self, note};
-use super::pass::{self, BestReadings, ReadingStep};
+use super::pass::{self, BestReadings};
 use super::reply::ReplyLine;
 use super::state::{CloserDeviation, FenceScope, Nesting, RepairEvent};
 use super::token::Token;
-use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::line::prose::is_prose;
-use crate::plan::line::{self, Fence, Info, Label, LineKind, Section, key};
+use crate::plan::line::{self, Fence, Info, Label, LineKind};
 
 impl Analysis<'_> {
-    /// Returns all doubts, at most one per line.
-    pub fn doubts(&self) -> Vec<Note> {
-        let mut doubts: Vec<Note> = truncation_of_reading(self).into_iter().collect();
+    /// Returns all doubts, with that of a truncated reply, at most one per line.
+    pub fn doubts(&self, truncation: Option<Note>) -> Vec<Note> {
+        let mut doubts: Vec<Note> = truncation.into_iter().collect();
         doubts.extend(self.spans.iter().filter_map(|span| self.of_block(span)));
         doubts.extend(self.pairs());
         let steps = self.best.first.steps.iter();
@@ -246,13 +245,13 @@ impl Analysis<'_> {
     }
 
     /// Reports fences that belong to nothing but could close a block, unless they directly follow a
-    /// closing fence.
+    /// closing fence; and pairs of them that could show an action.
     fn surplus(&self) -> Vec<Note> {
         let steps = &self.best.first.steps;
         let first = steps
             .iter()
             .position(|step| step.event == RepairEvent::Action);
-        let mut doubts = Vec::new();
+        let mut doubts: Vec<Note> = self.shown_actions().into_iter().collect();
 
         for pair in steps[first.unwrap_or(steps.len())..].windows(2) {
             let [before, step] = pair else { continue };
@@ -268,6 +267,29 @@ impl Analysis<'_> {
         }
 
         doubts
+    }
+
+    fn shown_actions(&self) -> Option<Note> {
+        let (mut opened, mut action) = (None::<(usize, Fence)>, None);
+        for step in &self.best.first.steps {
+            match (step.event, opened) {
+                (RepairEvent::Action, Some(_)) => action = action.or(Some(step.line)),
+                (RepairEvent::Surplus, _) => {
+                    let fence = self.fence(step.line)?;
+                    let shown = opened
+                        .filter(|(_, opener)| fence.closes(*opener))
+                        .zip(action);
+                    if let Some(((line, _), _)) = shown {
+                        let why =
+                            "this fence belongs to no block, or begins one that shows an action";
+                        return Some(note(line, why));
+                    }
+                    (opened, action) = (Some((step.line, fence)), None);
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     fn token(&self, line: usize) -> Option<&Token> {
@@ -330,187 +352,11 @@ pub(super) struct Analysis<'a> {
     pub spans: &'a [BlockSpan],
 }
 
-// Detects truncated replies: they end inside a block, in the middle of structure, or before an
-// announced end.
-//
-// Not every model reports that it did not finish, and a plan read from a file never does. A block
-// that repair closes at the end of the text could have had more lines, and more actions after it.
-
-/// Lines above a plan that are searched for tags.
-const MAX_TAG_LINES: usize = 100;
-
-/// Prefix of every such note.
-pub(super) const TRUNCATED: &str = "the answer was cut off";
-
-/// Reports that a text without a plan ends inside a block. With structure of a plan inside, a
-/// missing closing fence is more likely.
-pub(super) fn truncation_without_plan(lines: &[ReplyLine<'_>]) -> Option<Note> {
-    let open = unclosed_fence(lines, 0..lines.len())?;
-    let is_structure = |line: &ReplyLine<'_>| {
-        matches!(
-            line.kind,
-            LineKind::Action(_) | LineKind::Section(_) | LineKind::Label(_)
-        )
-    };
-    (!lines[open..].iter().any(is_structure)).then(|| open_block_note(open))
-}
-
-/// Reports that a plan ends where the grammar requires more, in the middle of a line or of a pair.
-pub(super) fn truncation_of_structure(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note> {
-    let last = last_nonblank(lines)?;
-    let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
-    let message = format!("{TRUNCATED}: what this line belongs to is not complete");
-    let half = (is_half && step.line >= lines.len()).then(|| note(last, &message));
-    truncation_without_plan(lines).or(half)
-}
-
-/// Reports how the best reading shows that the reply was truncated.
-pub(super) fn truncation_of_reading(analysis: &Analysis<'_>) -> Option<Note> {
-    let (lines, steps) = (analysis.lines, &analysis.best.first.steps);
-    let opened = |at: usize| {
-        let mut before = steps[..at].iter().rev();
-        before
-            .find(|step| matches!(step.event, RepairEvent::Open(..)))
-            .map(|step| step.line)
-    };
-    let ends = steps.iter().rposition(|step| match step.event {
-        RepairEvent::Forgotten(_) => step.line >= lines.len(),
-        RepairEvent::Close(_, CloserDeviation::Proper) => false,
-        RepairEvent::Close(_, how) => {
-            let is_plain = how == CloserDeviation::Trailing
-                && text_after_fence(lines[step.line].text).is_empty();
-            Some(step.line) == last_nonblank(lines) && !is_plain
-        }
-        _ => false,
-    });
-
-    let wrapped = |event: RepairEvent| steps.iter().find(|step| step.event == event);
-    let wrapper = wrapped(RepairEvent::Wrap).filter(|_| wrapped(RepairEvent::Unwrap).is_none());
-    ends.and_then(opened)
-        .map(open_block_note)
-        .or_else(|| wrapper.map(|step| open_block_note(step.line)))
-        .or_else(|| truncation_of_text(lines))
-}
-
-/// Reports a text that ends without an announced closing tag, or in the middle of a line.
-pub(super) fn truncation_of_text(lines: &[ReplyLine<'_>]) -> Option<Note> {
-    unclosed_tag(lines).or_else(|| incomplete_last_line(lines))
-}
-
-/// Reports a tag above the plan that is never closed. Its content, the plan or the model's
-/// thoughts, was truncated.
-fn unclosed_tag(lines: &[ReplyLine<'_>]) -> Option<Note> {
-    let begins = |line: &ReplyLine<'_>| {
-        matches!(
-            line.kind,
-            LineKind::Title { .. } | LineKind::Section(_) | LineKind::Action(_)
-        )
-    };
-    let above = lines.iter().position(begins).unwrap_or(lines.len());
-    let name = |line: &ReplyLine<'_>| {
-        let (name, _) = line.text.trim().strip_prefix('<')?.split_once('>')?;
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
-        let plain = name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        (is_name && plain && !matches!(name, "br" | "hr" | "p")).then(|| format!("</{name}>"))
-    };
-
-    let closes = |closer: &str| lines.iter().any(|line| line.text.contains(closer));
-    let mut tags = lines[..above].iter().enumerate().take(MAX_TAG_LINES);
-    let open = tags.find(|(_, line)| name(line).is_some_and(|closer| !closes(&closer)));
-    open.map(|(at, _)| {
-        note(
-            at,
-            &format!("{TRUNCATED}: the tag that opens here is never closed"),
-        )
-    })
-}
-
-/// Reports a last line that is an incomplete line of the grammar.
-pub(super) fn incomplete_last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
-    let last = last_nonblank(lines).filter(|&at| !matches!(lines[at].kind, LineKind::Fence(_)))?;
-    let row = lines.iter().rev().find_map(|line| match line.kind {
-        LineKind::Action(row) => Some(row),
-        _ => None,
-    });
-    let text = lines[last].text.trim();
-    // A setting of an action that writes or runs something: half a directory name is another directory.
-    let is_open_setting =
-        |row: &'static ActionRow| row.shape.takes_effect() && key::is_open_setting(text, row);
-    let cut = is_part_of_heading(text)
-        || is_part_of_label(text, row)
-        || matches!(text, "`" | "``" | "~" | "~~")
-        || !row.is_some_and(ActionRow::is_message) && is_part_of_item(text)
-        || lines[last].ending.is_empty() && row.is_some_and(is_open_setting);
-
-    cut.then(|| note(last, &format!("{TRUNCATED}: its last line is not complete")))
-}
-
-fn open_block_note(at: usize) -> Note {
-    note(
-        at,
-        &format!("{TRUNCATED}: it ends inside the block that starts here"),
-    )
-}
-
-fn last_nonblank(lines: &[ReplyLine<'_>]) -> Option<usize> {
-    lines.iter().rposition(|line| line.kind != LineKind::Blank)
-}
-
-/// Returns whether a line is an incomplete heading of the grammar.
-fn is_part_of_heading(text: &str) -> bool {
-    let level = text.bytes().take_while(|&b| b == b'#').count();
-    if level == 0 || level > 3 {
-        return false;
-    }
-
-    let heading = text[level..].trim();
-    let unnumbered = heading.trim_start_matches(|c: char| c.is_ascii_digit());
-    let name = unnumbered.trim_start_matches(['.', ')', ' ', '`', '*']);
-    let sections = Section::ALL.map(Section::name);
-    let mut names = ROWS.iter().map(|row| row.name).chain(sections);
-    let spelled = |name: &str| name.to_uppercase().replace(' ', "_");
-    let start = spelled(name);
-    let is_part = names
-        .any(|candidate| spelled(candidate).starts_with(&start) && spelled(candidate) != start);
-    let is_unclosed = heading.matches('`').count() == 1 && !heading.ends_with("**");
-
-    heading.is_empty() || level > 1 && (is_part || is_unclosed)
-}
-
-fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
-    let name = text
-        .trim_matches(['`', '*', '#', '_', ' '])
-        .trim_end_matches(':');
-    let is_marked = text.starts_with(['`', '*', '#']);
-    let is_complete = text.ends_with([':', '`', '*']) && name.len() > 3;
-    row.is_some_and(ActionRow::has_labels)
-        && !is_complete
-        && (name.is_empty() && is_marked
-            || !name.is_empty()
-                && ["FIND", "REPLACE"]
-                    .iter()
-                    .any(|label| label.starts_with(name)))
-}
-
-fn is_part_of_item(text: &str) -> bool {
-    let Some(item) = text.strip_prefix(['-', '*', '+']) else {
-        return false;
-    };
-    let bold = item.trim_start().starts_with("**") && item.matches("**").count() == 1;
-    let link = item.rsplit_once('[').is_some_and(|(_, link)| {
-        !link.contains(']') || link.contains("](") && !link.contains(')') || link.ends_with(']')
-    });
-
-    item.trim().is_empty() || bold || link && item.contains("**")
-}
-
 /// Ends of comments and strings. Text after a fence that contains one of these is not a remark.
 const CODE_ENDS: [&str; 9] = ["*/", "\"\"\"", "'''", "*)", "-}", "]]", "#>", "=#", "\"#"];
 
 /// Returns whether a line that is not a fence in Markdown was probably meant as one: it has a
-/// non-breaking space, one mark too few, an escape, or no line break before it.
+/// non-breaking space, too few marks, marks that look alike, an escape, or no line break before it.
 pub(super) fn is_nearly_fence(line: &str) -> bool {
     if crate::text::fence::read(line).is_some() {
         return false;
@@ -520,7 +366,10 @@ pub(super) fn is_nearly_fence(line: &str) -> bool {
     let text: String = line.chars().filter(is_visible).collect();
     let bare = text.replace('\\', "");
     let body = bare.trim_start_matches(['>', '-']);
-    let alone = |mark: char| body.len() >= 2 * mark.len_utf8() && body.chars().all(|c| c == mark);
+    let alone = |marks: &str, least: usize| {
+        let is_mark = |c: char| marks.contains(c);
+        body.chars().count() >= least && body.chars().all(is_mark)
+    };
     let glued = |mark: &str| {
         let start = line.trim_end().trim_end_matches(&mark[..1]);
         line.trim_end().ends_with(mark) && start.ends_with(|c: char| !c.is_whitespace())
@@ -528,13 +377,16 @@ pub(super) fn is_nearly_fence(line: &str) -> bool {
 
     let starts = line.trim_start().starts_with("```");
     starts
-        || ['`', '~', '´', '’', '‘', '＇', '\''].into_iter().any(alone)
+        || alone("`\u{ff40}\u{2cb}\u{2035}\u{1fef}", 1)
+        || alone("~\u{ff5e}\u{2dc}\u{223c}", 2)
+        || alone("´’‘＇'", 2)
         || glued("```")
         || glued("~~~")
 }
 
 fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+        || matches!(c, '\u{300}'..='\u{36f}')
 }
 
 /// Returns whether the text after a closing fence is a remark about it or invisible, and not the
@@ -585,68 +437,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_heading_a_label_or_a_field_is_no_whole_line() {
-        for text in [
-            "#",
-            "##",
-            "###",
-            "## Act",
-            "### `",
-            "### EX",
-            "### `EDIT",
-            "### 2. `CR",
-        ] {
-            assert!(is_part_of_heading(text), "{text:?}");
-        }
-        for text in [
-            "### `EDIT`",
-            "### READ",
-            "### READ**",
-            "## Notes",
-            "#### x",
-            "# T",
-            "### Options",
-        ] {
-            assert!(!is_part_of_heading(text), "{text:?}");
-        }
-        for text in ["`", "`FI", "`FIND", "`REPLACE", "**REPL", "FIN", "#### `F"] {
-            assert!(
-                is_part_of_label(text, Some(&crate::plan::action::edit::ROW)),
-                "{text:?}"
-            );
-        }
-        for text in ["`FIND:`", "REPLACE:", "Fine.", "`FIND`:"] {
-            assert!(
-                !is_part_of_label(text, Some(&crate::plan::action::edit::ROW)),
-                "{text:?}"
-            );
-        }
-        for text in [
-            "-",
-            "- **",
-            "- **Resou",
-            "- **Resource:** [src/a",
-            "- **Resource:** [a](/a",
-        ] {
-            assert!(is_part_of_item(text), "{text:?}");
-        }
-        for text in [
-            "- **Resource:** [a](/a)",
-            "- **Description:** Do it",
-            "- x",
-            "--",
-            "- **a** and **b**",
-        ] {
-            assert!(!is_part_of_item(text), "{text:?}");
-        }
-    }
-}
-
-#[cfg(test)]
-mod almost_fence_tests {
-    use super::*;
-
-    #[test]
     fn a_line_that_is_nearly_a_fence_is_known() {
         for line in [
             "\u{a0}```",
@@ -661,6 +451,11 @@ mod almost_fence_tests {
             "´´´",
             "```### `READ`",
             "’’’",
+            "`",
+            "\u{ff40}\u{ff40}\u{ff40}",
+            "\u{2cb}\u{2cb}\u{2cb}",
+            "\u{2035}\u{2035}\u{2035}",
+            "``\u{300}`",
         ] {
             assert!(is_nearly_fence(line), "{line:?}");
         }

@@ -489,3 +489,16 @@ fn p42_words_above_a_command_that_do_not_announce_it_are_for_a_person() {
         assert!(run_actions(&plan).is_some(), "{text}");
     }
 }
+
+/// Bug: both fences were dropped, and the command ran.
+#[test]
+fn rp8_an_action_that_a_block_shows_is_in_doubt() {
+    let create = "### `CREATE`\n- **File Path:** [two.txt](/two.txt)\n```\ntwo\n```\n\n";
+    let edit = "### `EDIT`\n- **File Path:** [r.md](/r.md)\n\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n\n";
+    for first in ["", PLAIN, create, edit] {
+        for fence in ["~~~", "~~~~", "````", "`````"] {
+            let plan = format!("{first}{fence}\n{PLAIN}{fence}\n");
+            assert_eq!(run_actions(&plan), None, "{plan}");
+        }
+    }
+}

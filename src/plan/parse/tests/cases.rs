@@ -104,6 +104,7 @@ const ACTIONS: &[Row<'_>] = &[
     ("V36: a path that starts with a dot", "### READ\n- **Resource:** [.pre-commit-config.yaml](/.pre-commit-config.yaml)\n", &["READ .pre-commit-config.yaml"]),
     ("V36: backslashes as separators", "### READ\n- **Resource:** src\\logic.py\n", &["READ src/logic.py"]),
     ("V36: `./` in front of a path", "### READ\n- **Resource:** ./src/logic.py\n", &["READ src/logic.py"]),
+    ("M5 differs: more lines", "### CREATE\n- File Path: a\n- Append: true\n- Encoding: UTF-8\n\n```\na\n```\n", &["CREATE a \"a\\n\" ", "3 `Append` has no meaning in CREATE"]),
     ("M5 differs: every match", "### EDIT\n- File Path: a\n- Match All: true\n\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", &["EDIT a [(\"a\\n\", \"b\\n\")]", "3 `Match All` has no meaning in EDIT"]),
 ];
 
