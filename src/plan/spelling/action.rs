@@ -16,6 +16,7 @@ use crate::plan::line::{
     self, Label, field_item, indent_of, is_fence, prose, split_item, unlisted, value,
 };
 use crate::text::fence::fence_for;
+use crate::text::has_word;
 use crate::text::link;
 use crate::text::markdown::{BlockKind, Item, Lines, MarkdownBlock};
 use crate::text::resource::is_url;
@@ -554,7 +555,7 @@ impl Speller<'_, '_> {
     }
 
     /// Returns whether the heading of a command says something beside the name that its description
-    /// does not: `(not yet)`. Words that continue the name, as in `Run the tests`, are its title.
+    /// does not: `(not yet)`. Words that continue a sentence, as in `Run the tests`, are its title.
     fn has_more_text(&self, line: usize, heading: &ActionHeading) -> bool {
         let text = self.lines.get(line);
         let tail = without_code(&heading.suffix);
@@ -564,23 +565,25 @@ impl Speller<'_, '_> {
 
         let before = text
             .find(heading.suffix.as_str())
-            .map_or("", |at| &text[..at]);
-        let joined = before.ends_with(' ')
-            && before
-                .trim_end()
-                .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*'));
+            .map_or("", |at| text[..at].trim_end());
+        let verb = before.rsplit(' ').next().unwrap_or_default();
+        let is_sentence = verb.chars().all(char::is_alphabetic) && verb.to_uppercase() != verb;
+        let words = plain_words(&tail);
+        let first = words.split(' ').next().unwrap_or_default();
+        if is_sentence
+            && heading.suffix.starts_with(char::is_alphabetic)
+            && !has_word(LIMITS, first)
+        {
+            return false;
+        }
         let described = (line + 1..=self.lines.len())
             .map_while(|line| {
                 let text = self.lines.get(line);
                 (!is_fence(text) && !text.starts_with('#')).then_some(text)
             })
             .filter_map(|text| key::field(text, Some(self.row)))
-            .any(|field| {
-                let description = plain_words(field.value);
-                description.contains(&plain_words(&tail))
-            });
-        let titled = joined && !before.trim_end().ends_with('`');
-        !(titled || described)
+            .any(|field| plain_words(field.value).contains(&words));
+        !described
     }
 
     /// Writes the heading as the format does, and what it says behind the name as a field. A
@@ -629,6 +632,10 @@ impl Speller<'_, '_> {
         }
     }
 }
+
+/// First words behind a verb that say when or where it is done.
+const LIMITS: &str =
+    "after before only in by on once when at during for with without until later next";
 
 fn plain_words(text: &str) -> String {
     let tokens = text.split(|c: char| !c.is_alphanumeric());

@@ -502,3 +502,22 @@ fn rp8_an_action_that_a_block_shows_is_in_doubt() {
         }
     }
 }
+
+/// Bug: without a mark between them, the words were taken for a title.
+#[test]
+fn p42_words_behind_the_name_of_a_command_are_for_a_person() {
+    let heads = [
+        "### EXECUTE after the user agreed",
+        "### EXECUTE (after merge)",
+        "### EXECUTE in the next turn",
+        "### EXECUTE nur im Notfall",
+        "### EXECUTE 仅示例",
+        "### 1. EXECUTE after merge",
+        "#### EXECUTE after merge",
+        "### Run in production",
+        "### Run (after merge)",
+    ];
+    check_refused(heads, |head| PLAIN.replace("### `EXECUTE`", head));
+    let titled = PLAIN.replace("### `EXECUTE`", "### Run the tests");
+    assert!(run_actions(&titled).is_some(), "{titled}");
+}
