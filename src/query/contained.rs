@@ -10,7 +10,6 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, LogEntry};
 use crate::git::repository::Repository;
 use crate::project::Project;
-use crate::session::meta::Workspace;
 use crate::session::turn::Turn;
 use crate::workspace::file_move::trees_of;
 use crate::workspace::snapshot;
@@ -34,14 +33,18 @@ pub fn is_contained(
     }
     let repository = &project.repository;
     let mut missing: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-    let entries = repository.entries_at(tree, &missing)?;
     // What git can have put there, as by a pull, says nothing about the turn.
-    let mut uncertain = BTreeSet::new();
+    let (mut uncertain, mut tree) = (BTreeSet::new(), tree);
     if let Some(head) = head_since(project, turn)?.filter(|_| compares_files) {
-        uncertain = missing.clone();
         for path in committed_with(repository, turn, head, &missing)? {
+            missing.remove(path);
+        }
+        uncertain = missing.clone();
+        for path in committed_by_user(repository, turn, head, &missing)? {
             uncertain.remove(path);
         }
+        tree = repository.commit(head)?.tree;
+        let entries = repository.entries_at(tree, &missing)?;
         let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
         let now = repository.entries_at(now, &missing)?;
         missing.retain(|path| now.get(path) != entries.get(path) || uncertain.contains(path));
@@ -50,6 +53,7 @@ pub fn is_contained(
         }
     }
 
+    let entries = repository.entries_at(tree, &missing)?;
     let (number, mut later) = (turn.number(), Vec::new());
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
@@ -90,7 +94,7 @@ fn head_since(project: &Project, turn: &Turn) -> anyhow::Result<Option<CommitId>
     }
 }
 
-/// The files with a version, committed since a turn, that has what the turn did.
+/// The files with a version, committed since a turn, into which merging the turn changes nothing.
 fn committed_with<'p>(
     repository: &Repository,
     turn: &Turn,
@@ -100,8 +104,7 @@ fn committed_with<'p>(
     let files = turn.meta.workspace.as_ref().context("it has files")?;
     let [before, after] = trees_of(repository, files.change())?;
     let base = merge_base(repository, head, files.before)?;
-    let mut with_turn = committed_by_user(repository, files, head, paths)?;
-    let mut next = Some(head);
+    let (mut with_turn, mut next) = (BTreeSet::new(), Some(head));
     for _ in 0..MAX_COMMITS_BACK {
         let missing: BTreeSet<&[u8]> = paths.difference(&with_turn).copied().collect();
         // A shallow clone has commits without their parents.
@@ -132,10 +135,11 @@ fn committed_with<'p>(
 /// what they had then. After any other change, such as a pull, they have what git wrote.
 fn committed_by_user<'p>(
     repository: &Repository,
-    files: &Workspace,
+    turn: &Turn,
     head: CommitId,
     paths: &BTreeSet<&'p [u8]>,
 ) -> anyhow::Result<BTreeSet<&'p [u8]>> {
+    let files = turn.meta.workspace.as_ref().context("it has files")?;
     let of_head = refs::log(repository, "HEAD")?;
     let log = match refs::branch(repository)? {
         Some(branch) => refs::log(repository, &format!("refs/heads/{branch}"))?,

@@ -153,7 +153,11 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::MadeByCommands(files) => {
             format!("New files that only a command made are committed, too: {}", list_paths(files))
         }
-        Notice::SharedChanged { changes, restored } => return shared_changed(changes, *restored),
+        Notice::SharedChanged {
+            changes,
+            stash_is_back,
+            head_is_back,
+        } => return shared_changed(changes, *stash_is_back, *head_is_back),
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
@@ -387,11 +391,11 @@ fn verdict(exit_code: i32) -> String {
 }
 
 /// Lists changes of the repository while git committed, with the commands that revert them.
-fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
+fn shared_changed(changes: &SharedChanges, stash_is_back: bool, head_is_back: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     for entry in &changes.dropped {
         let (message, id) = (sanitize_line(&entry.message), &entry.commit);
-        sentences.push(match restored {
+        sentences.push(match stash_is_back {
             true => format!("the stash entry \"{message}\" was taken while git committed; it is back in the stash"),
             false => format!(
                 "the stash entry \"{message}\" was taken while git committed; `git stash store -m {} {id}` restores it",
@@ -414,12 +418,12 @@ fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
     }
     if let Some(branch) = &changes.left_branch {
         let branch = sanitize_line(branch);
-        sentences.push(match restored {
-            true => format!("HEAD left `{branch}` while git committed; it is back there"),
-            false => {
-                format!("HEAD left `{branch}` while git committed; `git switch` goes back to it")
-            }
-        });
+        let now = match (&changes.new_branch, head_is_back) {
+            (_, true) => "; it is back there".to_owned(),
+            (Some(branch), false) => format!(", and is on `{}` now", sanitize_line(branch)),
+            (None, false) => String::new(),
+        };
+        sentences.push(format!("HEAD left `{branch}` while git committed{now}"));
     }
     sentences
 }

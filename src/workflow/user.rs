@@ -317,8 +317,8 @@ pub enum Notice {
     /// Hooks changed HEAD, the stash or other refs while git committed.
     SharedChanged {
         changes: Box<SharedChanges>,
-        /// The stash and HEAD were restored.
-        restored: bool,
+        stash_is_back: bool,
+        head_is_back: bool,
     },
     /// New files that only commands made are about to be committed.
     MadeByCommands(Vec<String>),

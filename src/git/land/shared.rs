@@ -1,6 +1,8 @@
 //! What a hook can change of a repository besides files: HEAD, the stash and other refs.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::SystemTime;
 
 use crate::git::command::run_checked;
 use crate::git::object::CommitId;
@@ -13,6 +15,14 @@ pub struct SharedState {
     branch: Option<String>,
     stash: Vec<StashEntry>,
     refs: BTreeMap<String, CommitId>,
+    index: Option<IndexStamp>,
+}
+
+/// Differs once git has written the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct IndexStamp {
+    inode: u64,
+    modified: SystemTime,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +40,8 @@ pub struct SharedChanges {
     pub moved: Vec<(String, CommitId)>,
     /// The branch that HEAD was on, if it is on another one.
     pub left_branch: Option<String>,
+    /// The branch that it is on then.
+    pub new_branch: Option<String>,
 }
 
 impl SharedState {
@@ -39,6 +51,7 @@ impl SharedState {
         let refs = refs::list(repository, "refs/")?.into_iter();
         Ok(SharedState {
             branch: refs::branch(repository)?,
+            index: index_stamp(repository),
             stash: stash(repository)?,
             refs: refs
                 .filter(|reference| is_other(&reference.name))
@@ -58,13 +71,28 @@ impl SharedState {
             *name != branch && now.refs.get(*name) != Some(old)
         };
         let moved = self.refs.iter().filter(is_moved);
+        let has_left = now.branch != self.branch;
         Ok(SharedChanges {
             dropped: without(&self.stash, &now.stash),
             added: without(&now.stash, &self.stash),
             moved: moved.map(|(name, old)| (name.clone(), *old)).collect(),
-            left_branch: self.branch.clone().filter(|_| now.branch != self.branch),
+            left_branch: self.branch.clone().filter(|_| has_left),
+            new_branch: now.branch.filter(|_| has_left),
         })
     }
+
+    /// `false` if the user used git in the checkout meanwhile, such as for a checkout.
+    pub fn has_same_index(&self, repository: &Repository) -> bool {
+        self.index == index_stamp(repository)
+    }
+}
+
+fn index_stamp(repository: &Repository) -> Option<IndexStamp> {
+    let index = repository.gix.index_path().metadata().ok()?;
+    Some(IndexStamp {
+        inode: index.ino(),
+        modified: index.modified().ok()?,
+    })
 }
 
 /// Puts stash entries back that a hook popped into the separate directory. The user's files do not

@@ -292,8 +292,8 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Reports changes of hooks to the repository besides files. Those made in the separate
-    /// directory are reverted: the user's files never had their content.
+    /// Reports changes to the repository besides files. Those of hooks in the separate directory are
+    /// reverted: the user's files never had their content.
     fn check_shared(
         &mut self,
         before: &SharedState,
@@ -311,11 +311,10 @@ impl LandingRun<'_> {
         if is_separate {
             restore_stash(repository, &changes.dropped)?;
         }
-        if let Some(branch) = changes
-            .left_branch
-            .as_ref()
-            .filter(|_| is_separate && !is_made)
-        {
+        // With the index, the user changed it.
+        let by_hook = is_separate && !is_made && before.has_same_index(repository);
+        let left = changes.left_branch.as_ref().filter(|_| by_hook);
+        if let Some(branch) = left {
             restore_branch(repository, branch)?;
         } else if self.target.is_current
             && let Some(branch) = refs::branch(repository)?
@@ -324,8 +323,9 @@ impl LandingRun<'_> {
             self.landing.branch = format!("refs/heads/{branch}");
         }
         user.report(Event::Notice(Notice::SharedChanged {
-            changes: Box::new(changes),
-            restored: is_separate,
+            stash_is_back: is_separate,
+            head_is_back: left.is_some(),
+            changes: Box::new(changes.clone()),
         }));
         Ok(())
     }

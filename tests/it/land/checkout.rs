@@ -975,6 +975,26 @@ fn a_hook_that_leaves_the_branch_is_reported() {
     );
 }
 
+/// Bug: HEAD went back to `main`, while index and files were those of the other branch.
+#[test]
+fn a_checkout_of_the_user_while_git_commits_stays() {
+    let repo = three_turns();
+    edit_landed(&repo);
+    repo.git(&["branch", "other"]);
+    let dir = repo.path();
+    let dir = dir.display();
+    let checkout = format!("env -i PATH=\"$PATH\" git -C '{dir}' checkout -q other");
+    hook(&repo, "pre-commit", &format!("{checkout}; exit 1"));
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    --- stderr
+    HEAD left `main` while git committed, and is on `other` now
+    error: git made no commit (exit status: 1); nothing was changed
+    hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
+    exit code 1
+    ");
+    assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/other");
+}
+
 #[test]
 fn a_new_branch_can_have_the_first_commit() {
     let repo = TestRepo::new();
@@ -1262,4 +1282,37 @@ fn a_turn_that_was_committed_with_edits_in_its_lines_is_in_head() {
     repo.git(&["checkout", "-q", branch.trim()]);
     repo.git(&["rebase", "-q", "theirs"]);
     repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
+}
+
+/// Bug: an undo between two turns, or a turn that was taken back before it, made a turn that the user
+/// had committed a conflict.
+#[test]
+fn a_turn_that_was_committed_by_hand_is_in_head_whatever_the_files_are() {
+    let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
+    let repo = TestRepo::new().file("a.txt", &lines).file("b.txt", &lines);
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt", "b.txt"]);
+    repo.run_plan(&plan("One", &[edit("b.txt", "l20", "l20\nT1")]));
+    repo.git(&["commit", "-q", "-am", "by hand"]);
+    repo.run_plan(&plan("X", &[edit("a.txt", "l5", "l5 X")]));
+    repo.workflow().undo(1).done();
+    repo.run_plan(&plan("Two", &[edit("b.txt", "l20", "l20\nT2")]));
+    repo.done(&["land", "--no-edit"]);
+    repo.workflow().undo(1).done();
+    repo.run_plan(&plan("Three", &[create("c.txt", "c\n")]));
+    repo.done(&["land", "--no-edit"]);
+
+    let repo = TestRepo::new().file("b.txt", &lines);
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["b.txt"]);
+    repo.run_plan(&plan("One", &[edit("b.txt", "l5", "l5 T1")]));
+    repo.run_plan(&plan("Two", &[edit("b.txt", "l20", "l20\nT2")]));
+    repo.run_plan(&plan("Three", &[edit("b.txt", "l20", "l20\nT3")]));
+    let own = repo.read("b.txt").replace("l5 T1", "l5");
+    repo.write("b.txt", format!("{own}own\n"));
+    repo.git(&["commit", "-q", "-am", "mine"]);
+    repo.teddy(&["land", "--no-edit"])
+        .check(4, &["lacks turn 1: b.txt"]);
 }
