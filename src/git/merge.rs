@@ -1,7 +1,8 @@
 //! Three-way merge of trees: takes changes of one side, merges changes of both sides by line, and
 //! leaves conflicts to the caller.
 //!
-//! Renames are not detected, so the result can be explained path by path.
+//! Renames are not detected, so the result can be explained path by path. Merge drivers and `union`
+//! are not used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use gix::bstr::BStr;
 use gix::diff::blob::InternedInput;
 use gix::index::{File, State};
 use gix::merge::blob::builtin_driver::text::Labels;
-use gix::merge::blob::{Platform, Resolution, ResourceKind};
+use gix::merge::blob::{BuiltinDriver, Platform, Resolution, ResourceKind};
 use gix::objs::Kind;
 use gix::objs::tree::EntryKind;
 
@@ -76,8 +77,7 @@ pub fn merge_trees(
     merge_into(repository, Sink::new(repository), base, ours, theirs)
 }
 
-/// Like [`merge_trees`], but writes nothing: only this process can read the trees. Merge drivers of the
-/// user's do not run.
+/// Like [`merge_trees`], but writes nothing: only this process can read the trees.
 pub fn merge_in_memory(
     repository: &Repository,
     base: TreeId,
@@ -312,7 +312,6 @@ fn merge_lines(
     }
 
     let options = repository.gix.blob_merge_options().during(during())?;
-    let context = repository.gix.command_context().during(during())?;
     let merge = platform
         .prepare_merge(&repository.gix.objects, options)
         .during(during())?;
@@ -322,19 +321,15 @@ fn merge_lines(
         other: Some("turn".into()),
     };
 
-    let mut bytes = Vec::new();
-    let (pick, resolution) = match sink.is_read_only() {
-        // A comparison must not run a program that the attributes of a file select.
-        true => {
-            let mut input = InternedInput::new(&[][..], &[]);
-            let driver = merge.configured_driver().err().unwrap_or_default();
-            merge.builtin_merge(driver, &mut bytes, &mut input, labels)
-        }
-        false => merge.merge(&mut bytes, labels, &context).during(during())?,
+    // A driver or `union` would mix edits of the user's into turns, and could not undo a turn.
+    let driver = match merge.configured_driver() {
+        Err(BuiltinDriver::Binary) => BuiltinDriver::Binary,
+        _ => BuiltinDriver::Text,
     };
+    let (mut bytes, mut input) = (Vec::new(), InternedInput::new(&[][..], &[]));
+    let (pick, resolution) = merge.builtin_merge(driver, &mut bytes, &mut input, labels);
     let written = merge.id_by_pick(pick, &bytes, |bytes| sink.add(Kind::Blob, bytes.to_vec()));
-    let id =
-        written?.ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
+    let id = written?.with_context(|| format!("{}: no result", during()))?;
     Ok((id, resolution != Resolution::Conflict))
 }
 

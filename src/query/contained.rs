@@ -35,13 +35,15 @@ pub fn is_contained(
     let mut missing: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     // What git can have put there, as by a pull, says nothing about the turn.
     let (mut uncertain, mut tree) = (BTreeSet::new(), tree);
-    if let Some(head) = head_since(project, turn)?.filter(|_| compares_files) {
+    if let Some(head) = refs::head(repository)?.filter(|_| compares_files) {
         for path in committed_with(repository, turn, head, &missing)? {
             missing.remove(path);
         }
         uncertain = missing.clone();
-        for path in committed_by_user(repository, turn, head, &missing)? {
-            uncertain.remove(path);
+        if ran_on_branch(repository, turn)? {
+            for path in committed_by_user(repository, turn, head, &missing)? {
+                uncertain.remove(path);
+            }
         }
         tree = repository.commit(head)?.tree;
         let entries = repository.entries_at(tree, &missing)?;
@@ -82,16 +84,11 @@ pub fn is_contained(
     Ok(false)
 }
 
-/// HEAD, if the branch of the turn is still checked out.
-fn head_since(project: &Project, turn: &Turn) -> anyhow::Result<Option<CommitId>> {
-    let repository = &project.repository;
+/// Whether the branch of the turn is still checked out.
+fn ran_on_branch(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     let branch = refs::branch_or_head(repository)?;
-    let workspace = turn.meta.workspace.as_ref();
-    let ran_on = workspace.map(|files| files.branch.as_ref());
-    match ran_on {
-        Some(old) if old.is_none_or(|old| *old == branch) => refs::head(repository),
-        _ => Ok(None),
-    }
+    let files = turn.meta.workspace.as_ref();
+    Ok(files.is_some_and(|files| files.branch.as_ref().is_none_or(|old| *old == branch)))
 }
 
 /// The files with a version, committed since a turn, into which merging the turn changes nothing.

@@ -633,3 +633,35 @@ fn t24_a_restore_that_changes_nothing_is_not_a_turn() {
     repo.workflow().restore("1").done();
     assert_eq!(turns(), json!(5));
 }
+
+/// Bug: with `union`, going back left the turn in the file and said that it was out, and a landing had
+/// the user's own line.
+#[test]
+fn attributes_for_merges_change_nothing_about_turns() {
+    let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
+    for attribute in ["union", "ours"] {
+        let repo = TestRepo::new().file("a.txt", &lines);
+        repo.write(".gitattributes", format!("a.txt merge={attribute}\n"));
+        repo.commit("init");
+        repo.git(&["config", "merge.ours.driver", "true"]);
+        repo.workflow().new_session("demo").done();
+        repo.write("a.txt", lines.replace("l5\n", "l5\nown\n"));
+        repo.workflow().add(&["a.txt"]);
+        repo.run_plan(&plan("One", &[edit("a.txt", "own", "own\nT1")]));
+        repo.teddy(&["land", "--no-edit"])
+            .check(4, &["overlap a.txt"]);
+        repo.write("a.txt", repo.read("a.txt").replace("T1\n", "T1\nmine\n"));
+        repo.teddy(&["undo"]).check(4, &["a.txt"]);
+        repo.write(
+            "a.txt",
+            repo.read("a.txt")
+                .replace("mine\n", "")
+                .replace("l25\n", "mine 25\n"),
+        );
+        repo.done(&["undo"]);
+        let own = lines
+            .replace("l5\n", "l5\nown\n")
+            .replace("l25\n", "mine 25\n");
+        assert_eq!(repo.read("a.txt"), own);
+    }
+}

@@ -1316,3 +1316,25 @@ fn a_turn_that_was_committed_by_hand_is_in_head_whatever_the_files_are() {
     repo.teddy(&["land", "--no-edit"])
         .check(4, &["lacks turn 1: b.txt"]);
 }
+
+/// Bug: one more turn on another branch made the other version of its lines the turn.
+#[test]
+fn another_version_on_another_branch_is_not_the_turn() {
+    let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
+    let repo = TestRepo::new().file("a.txt", &lines).file("b.txt", &lines);
+    repo.commit("init");
+    repo.git(&["checkout", "-q", "-b", "feat"]);
+    repo.git(&["checkout", "-q", "-b", "other"]);
+    repo.write("a.txt", lines.replace("l5\n", "l5 other\n"));
+    repo.git(&["commit", "-q", "-am", "other"]);
+    repo.git(&["checkout", "-q", "feat"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt", "b.txt"]);
+    let both = [edit("a.txt", "l5", "l5 T1"), edit("b.txt", "l25", "l25 T1")];
+    repo.run_plan(&plan("Both", &both));
+    repo.git(&["commit", "-q", "-am", "feat"]);
+    repo.git(&["checkout", "-q", "other"]);
+    repo.run_plan(&plan("Two", &[edit("b.txt", "l5", "l5 T2")]));
+    let landed = repo.teddy(&["land", "1", "--no-edit", "--anyway"]);
+    landed.check(4, &["overlap a.txt"]);
+}
