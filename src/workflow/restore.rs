@@ -213,6 +213,7 @@ impl Restore<'_> {
     ) -> Fitting<'_> {
         Fitting::Stopped(Box::new(RestoreResult {
             overlaps,
+            over: Vec::new(),
             notes: note.into_iter().collect(),
             ..self.begin_result(recorded)
         }))

@@ -7,6 +7,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, choose};
 use crate::git::repository::Repository;
 use crate::git::user_git::git_for;
+use crate::host::env;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
@@ -29,6 +30,8 @@ pub enum Obstacle {
     Exists(String),
     #[error("`{0}` is not a valid branch name")]
     BadName(String),
+    #[error("`GIT_INDEX_FILE` names another index than this checkout's")]
+    OtherIndex,
     #[error("git does not know who you are: {0}")]
     NoIdentity(String),
 }
@@ -52,6 +55,9 @@ impl Obstacle {
             Obstacle::GitButler(_) => "commit with GitButler (`but commit`), or `git switch <branch>` to a \
                                        branch of your own first"
                 .to_owned(),
+            Obstacle::OtherIndex => {
+                "a landing updates the checkout's index only; unset the variable first".to_owned()
+            }
             Obstacle::Ending(_) => "try again in a moment".to_owned(),
             Obstacle::Exists(_) | Obstacle::BadName(_) => "choose another name".to_owned(),
             Obstacle::NoIdentity(_) => {
@@ -157,6 +163,12 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
         return Err(Obstacle::UnderWay(operation).into());
     }
 
+    let used = env::var_os("GIT_INDEX_FILE").map(|path| repository.workdir().join(path));
+    let resolved = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    let own = resolved(repository.gix.index_path());
+    if used.is_some_and(|path| resolved(path) != own) {
+        return Err(Obstacle::OtherIndex.into());
+    }
     let index = repository
         .gix
         .index_or_empty()

@@ -155,7 +155,12 @@ fn nothing_lands_in_the_middle_of_something_else() {
     exit code 1
     ");
     repo.git(&["reset", "-q"]);
-    repo.done(&["land", "-m", "Land"]);
+    let mut command = repo.teddy_command(&["land", "-m", "x"]);
+    command.env("GIT_INDEX_FILE", repo.beside("other-index"));
+    Output::of(&mut command).check(1, &["`GIT_INDEX_FILE` names another index"]);
+    let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+    command.env("GIT_INDEX_FILE", ".git/index");
+    Output::of(&mut command).check(0, &[]);
 }
 
 #[test]
