@@ -29,34 +29,9 @@ const SKIP: i32 = 125;
 
 /// Returns whether a notice is a warning, which is shown even with `-q`.
 pub fn is_warning(notice: &Notice) -> bool {
-    // Exhaustive, so a new notice has to be classified.
     match notice {
         Notice::Files(notice) => is_files_warning(notice),
         Notice::NotReplanned { why, .. } => matches!(why, NoReplan::Failed(_)),
-        Notice::MessageNotUsed
-        | Notice::NoHooks { .. }
-        | Notice::AgentWorkLeftOut(_)
-        | Notice::AgentSettings(_)
-        | Notice::AgentDenied(_)
-        | Notice::AgentStopped(_)
-        | Notice::WorktreeDiskFull(_)
-        | Notice::KeyRemoved
-        | Notice::DraftNotKept(_)
-        | Notice::SharedChanged { .. }
-        | Notice::InputCut { .. }
-        | Notice::PartialAnswerKept(_)
-        | Notice::StepChanged { .. }
-        | Notice::ChangedUnderReview
-        | Notice::ChangedSincePlan(_)
-        | Notice::FilesTouched { .. }
-        | Notice::NoPlanInstead(_)
-        | Notice::WaitingToRecord(_)
-        | Notice::PlanNotKept(_)
-        | Notice::DocumentMistakes(_)
-        | Notice::EditedDocuments(_)
-        | Notice::AnswerNotSent(_)
-        | Notice::WorkLacking(..)
-        | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
         | Notice::SessionRenamed { .. }
         | Notice::MadeByCommands(_)
@@ -80,6 +55,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::TaskStarted { .. }
         | Notice::FixStarted(_)
         | Notice::RoleAsked { .. } => false,
+        _ => true,
     }
 }
 
@@ -560,7 +536,10 @@ pub fn restore_note(note: &RestoreNote) -> String {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
         RestoreNote::Obstacle(cause) => obstacle(cause),
         RestoreNote::StillLanded(by, commits) => still_landed(*by, commits),
-        RestoreNote::WouldStayLanded(commits) => would_stay_landed(commits),
+        RestoreNote::WouldStayLanded(commits) => format!(
+            "{}, and would stay there; `git revert` takes back a commit",
+            landed_turns(&commits.iter().collect::<Vec<_>>())
+        ),
         RestoreNote::NotInSnapshot(paths) => format!(
             "{} in the way and in no snapshot, so nothing was changed; move {} away, or `--ours` leaves {} there",
             paths_with_verb(paths),
@@ -677,14 +656,6 @@ fn still_landed(by: RestoreCommand, landed: &[UndoneCommit]) -> String {
         ));
     }
     sentences.join("; ")
-}
-
-fn would_stay_landed(landed: &[UndoneCommit]) -> String {
-    let landed: Vec<&UndoneCommit> = landed.iter().collect();
-    format!(
-        "{}, and would stay there; `git revert` takes back a commit",
-        landed_turns(&landed)
-    )
 }
 
 fn landed_turns(landed: &[&UndoneCommit]) -> String {
