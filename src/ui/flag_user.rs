@@ -25,36 +25,26 @@ pub struct Unapproved {
 pub struct FlagUser<W: Write> {
     /// `-y`: approve every plan. Otherwise each is shown and refused, naming the flag.
     approve_all: bool,
-    style: OutputStyle,
     progress: Progress<W>,
-    out: W,
 }
 
 impl FlagUser<std::io::Stderr> {
     /// Returns a user that writes to stderr.
     pub fn new(approve_all: bool, style: OutputStyle) -> Self {
-        let progress = Progress::new(std::io::stderr(), style);
         FlagUser {
             approve_all,
-            style,
-            progress,
-            out: std::io::stderr(),
+            progress: Progress::new(std::io::stderr(), style),
         }
     }
 }
 
 impl<W: Write> User for FlagUser<W> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
-        self.progress.clear();
-        if !self.style.is_quiet {
-            let mut area = TextArea::UNLIMITED;
-            // A terminal that can only print has a width.
-            area.width = (self.style.width)().unwrap_or(area.width);
-            for line in Summary::new(proposal, Audience::Informed).lines(area) {
-                let _ = writeln!(self.out, "{}", line.paint(self.style.paint));
-            }
-        }
-
+        let mut area = TextArea::UNLIMITED;
+        // A terminal that can only print has a width.
+        area.width = (self.progress.style.width)().unwrap_or(area.width);
+        let summary = Summary::new(proposal, Audience::Informed);
+        self.progress.lines(summary.lines(area));
         if self.approve_all {
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
@@ -118,9 +108,7 @@ mod tests {
         };
         FlagUser {
             approve_all,
-            style,
             progress: Progress::new(Vec::new(), style),
-            out: Vec::new(),
         }
     }
 
@@ -130,7 +118,7 @@ mod tests {
         let decision = user.review(&sample.proposal()).unwrap();
         assert_eq!(decision, Decision::Run(Approved::all(&sample.plan)));
         assert!(
-            String::from_utf8(user.out)
+            String::from_utf8(user.progress.out)
                 .unwrap()
                 .contains("EXECUTE: 1 command")
         );
@@ -139,9 +127,9 @@ mod tests {
     #[test]
     fn a_terminal_that_can_only_print_has_a_width() {
         let (sample, mut user) = (sample::bootstrap(), user(true));
-        user.style.width = || Some(30);
+        user.progress.style.width = || Some(30);
         user.review(&sample.proposal()).unwrap();
-        let text = String::from_utf8(user.out).unwrap();
+        let text = String::from_utf8(user.progress.out).unwrap();
         let is_rule = |line: &&str| line.starts_with('─');
         let rules: Vec<usize> = text
             .lines()
@@ -154,12 +142,12 @@ mod tests {
     #[test]
     fn a_quiet_approval_shows_nothing() {
         let (sample, mut user) = (sample::bootstrap(), user(true));
-        user.style.is_quiet = true;
+        user.progress.style.is_quiet = true;
         assert_eq!(
             user.review(&sample.proposal()).unwrap(),
             Decision::Run(Approved::all(&sample.plan))
         );
-        assert_eq!(String::from_utf8(user.out).unwrap(), "");
+        assert_eq!(String::from_utf8(user.progress.out).unwrap(), "");
     }
 
     #[test]
@@ -181,7 +169,11 @@ mod tests {
                 &"poetry lock\n".into()
             )
         );
-        assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
+        assert!(
+            String::from_utf8(user.progress.out)
+                .unwrap()
+                .contains("poetry lock")
+        );
     }
 
     fn error_text(error: &anyhow::Error) -> String {

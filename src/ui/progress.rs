@@ -41,8 +41,8 @@ pub struct OutputStyle {
 
 /// Writes events as they happen.
 pub struct Progress<W: Write> {
-    out: W,
-    style: OutputStyle,
+    pub(super) out: W,
+    pub(super) style: OutputStyle,
     pending: Option<PendingAnswer>,
     output: OutputLines,
     /// Index of the running action.
@@ -181,7 +181,7 @@ impl<W: Write> Progress<W> {
         self.lines(words.unwrap_or_default());
         let last = match &pending.work {
             Some(work) => Some(work.end(&pending.model, failed)),
-            None => (!pending.scan.is_empty()).then(|| pending.status()),
+            None => (pending.scan.length > 0).then(|| pending.status()),
         };
         if (self.style.width)().is_some() || pending.work.is_some() {
             self.lines(last.into_iter().collect());
@@ -261,18 +261,18 @@ impl PendingAnswer {
 
     fn status(&self) -> StyledLine {
         let seconds = self.start.elapsed().as_secs();
-        if self.scan.is_empty() {
+        if self.scan.length == 0 {
             return StyledLine::of(
                 Tone::Faint,
                 &format!("{}: nothing yet, {seconds} s", self.model),
             );
         }
 
-        let actions = match self.scan.actions() {
+        let actions = match self.scan.actions {
             0 => String::new(),
             number => format!(", {}", counted(number, "action")),
         };
-        let tokens = grouped_count(self.scan.tokens(), "token");
+        let tokens = grouped_count(self.scan.length / BYTES_PER_TOKEN, "token");
         StyledLine::of(
             Tone::Faint,
             &format!("{}: ~{tokens}, {seconds} s{actions}", self.model),
@@ -462,21 +462,6 @@ impl PlanScan {
             }
         }
     }
-
-    /// Returns the number of actions so far.
-    pub fn actions(&self) -> usize {
-        self.actions
-    }
-
-    /// Returns whether nothing was received.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// Returns the approximate number of tokens so far.
-    pub fn tokens(&self) -> usize {
-        self.length / BYTES_PER_TOKEN
-    }
 }
 
 fn is_action(line: &str) -> bool {
@@ -593,7 +578,7 @@ mod scan_tests {
             text.push_str(piece);
             scan.feed(&text);
         }
-        assert_eq!(scan.actions(), expected);
+        assert_eq!(scan.actions, expected);
     }
 
     #[test]
