@@ -5,12 +5,16 @@ use serde_json::json;
 use super::app::App;
 use super::request::{warn_hidden, warn_secret};
 use super::{complete, number};
+use crate::host::screen;
 use crate::project::Project;
 use crate::query::paths;
 use crate::session::input::{ListScope, ResourceBody};
 use crate::text::sanitize::sanitize_line;
+use crate::ui::editing::edit_text;
+use crate::ui::editor::Choices;
 use crate::workflow::context::edit;
 use crate::workflow::context::edit::{Edited, ListEdit};
+use crate::workflow::user::NobodyToAsk;
 
 /// Show the model's next input, or change what it includes
 ///
@@ -207,10 +211,17 @@ fn report_entry(app: &App, edit: ListEdit, scope: ListScope, entry: &Edited) {
 
 fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     let before = edit::read_context(project, scope)?;
-    let after = crate::ui::editing::edit_at_terminal(
-        &before,
-        project.repository.config("core.editor").as_deref(),
-    )?;
+    if !screen::can_prompt() {
+        let message = "there is no terminal for an editor";
+        let hint =
+            "`teddy context add <resource>` and `teddy context rm <resource>` change the list";
+        return Err(NobodyToAsk::new(message, hint).into());
+    }
+    let choices = Choices {
+        core_editor: project.repository.config("core.editor"),
+        ..Choices::default()
+    };
+    let after = edit_text(&choices.any()?, &before)?;
     let text = format!("{after}\n");
     let mut user = app.user(project, false);
 

@@ -78,16 +78,6 @@ pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
     }
 }
 
-/// Returns the editor for a plan or action: the configured command, else Visual Studio Code, else
-/// [`configured_or_installed`], else git's default.
-pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result<Editor> {
-    let fallback = || configured_or_installed(core_editor);
-    let last = || Editor::Shell(git_editor(core_editor));
-    Ok(previewer(configured)?
-        .or_else(fallback)
-        .unwrap_or_else(last))
-}
-
 /// Returns the first of `VISUAL`, `EDITOR`, git's editor, `vim`, `vi`, `nano` that is available.
 pub fn configured_or_installed(core_editor: Option<&str>) -> Option<Editor> {
     let configured = configured_editor(core_editor).map(Editor::Shell);

@@ -14,14 +14,12 @@ use super::style::{Paint, StyledLine, Tone, block};
 use super::{preview, summary};
 use crate::host::editor::{Editor, MAX_EDITED};
 use crate::host::file::{read_regular_text, temporary_dir, temporary_parent};
-use crate::host::screen;
+use crate::plan::action::Action;
 use crate::plan::action::behavior::{Editable, UserEdit};
-use crate::plan::action::{Action, ActionKind};
 use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::link;
 use crate::text::path::RepoPath;
-use crate::workflow::user::NobodyToAsk;
 
 /// Keys for something that can't be edited.
 pub const CLOSE: [(char, &str); 1] = [('c', "close it")];
@@ -104,11 +102,6 @@ pub fn edit_memo(
 
         text = written;
     }
-}
-
-/// Returns whether the user can edit an action of this kind.
-pub fn can_be_changed(kind: &ActionKind) -> bool {
-    kind.editable() != Editable::Nothing
 }
 
 /// Asks for another path of a CREATE. Returns the changed action.
@@ -457,21 +450,6 @@ impl EditingPrompts for TerminalPrompts {
             .map(|editor| editor::open_to_change(&editor, path))
             .transpose()
     }
-}
-
-/// Edits a text in the user's editor, through a temporary file. Fails without a terminal.
-pub fn edit_at_terminal(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
-    if !screen::can_prompt() {
-        let message = "there is no terminal for an editor";
-        let hint =
-            "`teddy context add <resource>` and `teddy context rm <resource>` change the list";
-        return Err(NobodyToAsk::new(message, hint).into());
-    }
-
-    Ok(edit_text(
-        &crate::host::editor::editor(None, core_editor)?,
-        text,
-    )?)
 }
 
 /// Edits a text in this editor, through a temporary file.

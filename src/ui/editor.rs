@@ -46,14 +46,17 @@ impl Choices {
         Ok(self.reader()?.or_else(fallback))
     }
 
+    /// Like [`Choices::preview`], or else git's default.
+    pub fn any(&self) -> io::Result<Editor> {
+        let last = || Editor::Shell(editor::git_editor(self.core_editor.as_deref()));
+        Ok(self.preview()?.unwrap_or_else(last))
+    }
+
     /// Returns the program for writing a message. In order: git's editor if the user configured
     /// one, the previewer, an installed editor, git's default.
     pub fn message(&self) -> io::Result<Editor> {
-        let last = || Editor::Shell(editor::git_editor(None));
-        Ok(self
-            .configured_editor()
-            .or(self.preview()?)
-            .unwrap_or_else(last))
+        let other = self.any()?;
+        Ok(self.configured_editor().unwrap_or(other))
     }
 
     /// Returns git's editor, if the user configured one.
@@ -74,14 +77,12 @@ pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
         // The shell that starts it found no program.
         editor::EditorOutcome::Exited(status) if status.code() == Some(NOT_FOUND) => {
             Err(io::Error::other(format!(
-                "`{}` was not found; `VISUAL` and `EDITOR` name an editor",
-                name(editor)
+                "`{editor}` was not found; `VISUAL` and `EDITOR` name an editor"
             )))
         }
-        editor::EditorOutcome::Exited(status) => Err(io::Error::other(format!(
-            "`{}` ended with {status}",
-            name(editor)
-        ))),
+        editor::EditorOutcome::Exited(status) => {
+            Err(io::Error::other(format!("`{editor}` ended with {status}")))
+        }
         editor::EditorOutcome::Window(mut child) => {
             // Reap the child. Launchers exit immediately, other windows stay open.
             std::thread::spawn(move || child.wait());
@@ -108,14 +109,6 @@ fn state(path: &Path) -> Option<(u64, SystemTime)> {
     Some((file.len(), file.modified().ok()?))
 }
 
-/// Returns the editor's command for display.
-pub fn name(editor: &Editor) -> String {
-    match editor {
-        Editor::Argv(argv) => argv.join(" "),
-        Editor::Shell(text) => text.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,14 +119,9 @@ mod tests {
             preview_command: Some("nvim -R".to_owned()),
             core_editor: Some("ed".to_owned()),
         };
-        assert_eq!(
-            choices.reader().unwrap().as_ref().map(name).as_deref(),
-            Some("nvim -R")
-        );
-        assert_eq!(
-            choices.preview().unwrap().as_ref().map(name).as_deref(),
-            Some("nvim -R")
-        );
+        for editor in [choices.reader(), choices.preview()] {
+            assert_eq!(editor.unwrap().unwrap().to_string(), "nvim -R");
+        }
     }
 
     #[test]

@@ -385,7 +385,7 @@ impl Modify {
             }
             ItemPart::Action(at) => {
                 let action = &self.draft.plan.actions[at];
-                if !editing::can_be_changed(&action.kind) {
+                if action.kind.editable() == Editable::Nothing {
                     return self.show_preview(stage, proposal);
                 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::*;
 use crate::plan::Field;
+use crate::plan::action::ActionKind;
 use crate::plan::action::research::Research;
 use crate::plan::samples::actions::{self, create, execute};
 use crate::text::edit::apply;
