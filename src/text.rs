@@ -129,7 +129,7 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
 }
 
 /// Decodes `%XX`. Anything else stays.
-fn percent_decoded(text: &[u8]) -> Vec<u8> {
+pub fn percent_decoded(text: &[u8]) -> Vec<u8> {
     let (mut out, mut remaining) = (Vec::new(), text);
     while let Some((&first, after)) = remaining.split_first() {
         let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());

@@ -16,7 +16,7 @@ use crate::query::view::timeline::{session_page, timeline};
 use crate::query::view::turn_page::{ChangedFile, FileView, turn_page};
 use crate::session::artifact;
 use crate::session::name::SessionName;
-use crate::text::digest;
+use crate::text::{digest, percent_decoded};
 use crate::ui::html::changes::Changes;
 use crate::ui::html::layout::{self, ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
 use crate::ui::html::served::{self, ShownPlan, WebSearch};
@@ -386,7 +386,7 @@ pub fn parse_page(path: &str, query: &str) -> Option<WebPage> {
         _ => {}
     }
 
-    let path = percent_decode(path.strip_prefix("s/")?, false)?;
+    let path = decoded(path.strip_prefix("s/")?)?;
     let (session, page) = path.rsplit_once('/')?;
     // Also rejects `..`: the name must be a valid session name.
     let session = SessionName::from_address(session).ok()?;
@@ -431,26 +431,16 @@ fn parse_search(query: &str) -> WebSearch {
 fn query_fields(query: &str) -> Vec<(String, String)> {
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        Some((percent_decode(name, true)?, percent_decode(value, true)?))
+        Some((decoded(name)?, decoded(value)?))
     };
+    // In a form, `+` is a space.
+    let query = query.replace('+', " ");
     query.split('&').filter_map(pair).collect()
 }
 
-/// Percent-decodes text. `None` if the result is not valid UTF-8. In a form, `+` is a space.
-fn percent_decode(text: &str, is_form: bool) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut input = text.bytes();
-    while let Some(byte) = input.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [input.next()?, input.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            b'+' if is_form => b' ',
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+/// `None` if the result is not valid UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    String::from_utf8(percent_decoded(text.as_bytes())).ok()
 }
 
 #[cfg(test)]
@@ -557,7 +547,7 @@ mod pages_tests {
             (search.parts, search.has_case),
             (vec![TurnPart::Plan], true)
         );
-        let compared = parse_page("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%zz");
+        let compared = parse_page("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%ff");
         let names = ["a:1", "a:2"].map(str::to_owned).to_vec();
         assert_eq!(compared, Some(WebPage::Compare(names)));
     }
