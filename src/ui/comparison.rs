@@ -20,8 +20,14 @@ pub fn table(sides: &[Side]) -> String {
         row("model", &|side| listed(&side.models)),
         row("turns", &|side| side.turns.to_string()),
         row("files", &|side| side.files.to_string()),
-        row("lines", &changed_lines),
-        row("tokens", &tokens),
+        row("lines", &|side| {
+            let lines = side.added.zip(side.removed);
+            or_unknown(lines.map(|(added, removed)| format!("+{added} -{removed}")))
+        }),
+        row("tokens", &|side| {
+            let tokens = side.tokens_in.zip(side.tokens_out);
+            or_unknown(tokens.map(|(read, written)| format!("{read} in, {written} out")))
+        }),
         row("cost", &|side| {
             or_unknown(side.cost.map(|cost| format!("${cost:.2}")))
         }),
@@ -59,19 +65,5 @@ fn listed(names: &[String]) -> String {
     match names {
         [] => UNKNOWN.to_owned(),
         names => names.join(", "),
-    }
-}
-
-fn changed_lines(side: &Side) -> String {
-    match (side.added, side.removed) {
-        (Some(added), Some(removed)) => format!("+{added} -{removed}"),
-        _ => UNKNOWN.to_owned(),
-    }
-}
-
-fn tokens(side: &Side) -> String {
-    match (side.tokens_in, side.tokens_out) {
-        (Some(read), Some(written)) => format!("{read} in, {written} out"),
-        _ => UNKNOWN.to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
 use super::layout::{
-    PageLocation, dollars, first_crumb, page, plan_page, session_crumbs, status_badge, turn_page,
+    PageLocation, dollars, first_crumb, page, session_crumbs, status_badge, turn_page,
 };
 use crate::query::find::{FindResult, LinePattern, Match, TurnPart};
 use crate::query::view::turn_page::{ChangedFile, FileView};
@@ -55,13 +55,8 @@ pub fn search(
             Some(Ok((result, pattern))) => (matches(location, result, pattern)),
         }
     };
-    page(
-        location,
-        "Search",
-        &[first_crumb(project)],
-        &[None, None],
-        main,
-    )
+    let above = [first_crumb(project)];
+    page(location, "Search", &above, &[None, None], main)
 }
 
 fn form(location: PageLocation, request: &WebSearch) -> Markup {
@@ -160,13 +155,8 @@ pub fn compare(
             @else { (changes(changed)) }
         }
     };
-    page(
-        location,
-        &title,
-        &[first_crumb(project)],
-        &[None, None],
-        main,
-    )
+    let above = [first_crumb(project)];
+    page(location, &title, &above, &[None, None], main)
 }
 
 fn table(sides: &[Side]) -> Markup {
@@ -308,12 +298,5 @@ fn comment(plan: &ShownPlan<'_>, files: &[CommentedFile<'_>]) -> Markup {
             }
             pre.plain tabindex="0" { code { (command) " --comment " (file) ":LINE='TEXT'" } }
         }
-    }
-}
-
-/// Returns the link to a waiting plan.
-pub fn plan_link(location: PageLocation, session: &SessionName) -> Markup {
-    html! {
-        p { a data-item href=(location.to(&plan_page(session))) { "A plan waits for your review" } }
     }
 }

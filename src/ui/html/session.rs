@@ -2,8 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageLocation, first_crumb, page, session_page, turn_page};
-use super::served;
+use super::layout::{PageLocation, first_crumb, page, plan_page, session_page, turn_page};
 use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionPage;
 use crate::text::grouped;
@@ -38,7 +37,7 @@ pub fn session(
         @if let Some(why) = &lane.ailing {
             p.trouble role="alert" { "Not all of it can be read: " (sanitize_block(why)) }
         }
-        @if has_plan { (served::plan_link(location, &lane.name)) }
+        @if has_plan { p { a data-item href=(location.to(&plan_page(&lane.name))) { "A plan waits for your review" } } }
         @if lane.rows.is_empty() {
             p.empty { "Nothing has happened in it since." }
         } @else {
@@ -47,14 +46,8 @@ pub fn session(
             (turns(location, contents))
         }
     };
-    let title = session_title(lane);
-    page(
-        location,
-        &title,
-        &[first_crumb(project)],
-        &[None, None],
-        main,
-    )
+    let (title, above) = (session_title(lane), [first_crumb(project)]);
+    page(location, &title, &above, &[None, None], main)
 }
 
 fn totals(rows: &[LogRow]) -> Markup {
