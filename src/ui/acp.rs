@@ -23,7 +23,7 @@ use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::progress::AgentWork;
-use crate::ui::style::{StyledLine, TextArea};
+use crate::ui::style::{self, Paint, StyledLine, TextArea};
 use crate::workflow::act::permission::permission_text;
 use crate::workflow::user::{
     Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
@@ -230,6 +230,30 @@ impl<'a> AcpUser<'a> {
         };
         steps.filter_map(difference).take(MAX_DIFFERENCES).collect()
     }
+
+    /// Asks for a permission and returns the id of the chosen option. `None` if the request was
+    /// cancelled, or the client has disconnected.
+    fn request_permission(&mut self, options: &Value, tool_call: &Value) -> Option<String> {
+        let asked = json!({
+            "sessionId": self.session, "options": options, "toolCall": tool_call,
+        });
+        let answer = self.wire.request("session/request_permission", &asked)?;
+        let outcome = &answer["outcome"];
+        let is_chosen = outcome["outcome"] == "selected";
+        is_chosen.then(|| outcome["optionId"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Id of a call of the agent inside, for the editor.
+    fn call_id(&self, tool: &str) -> String {
+        format!("{}-{tool}", self.prefix)
+    }
+
+    fn stand(&mut self, index: usize, status: &'static str) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.1 = status;
+            self.send_entries();
+        }
+    }
 }
 
 impl User for AcpUser<'_> {
@@ -241,23 +265,21 @@ impl User for AcpUser<'_> {
         self.send_entries();
 
         let summary = Summary::new(proposal, Audience::Informed);
-        let lines = summary.lines(TextArea::UNLIMITED);
-        let text: String = lines.iter().map(|line| line.text() + "\n").collect();
+        let text = style::text(&summary.lines(TextArea::UNLIMITED), Paint::Bare);
         let mut blocks = vec![code_block(&text)];
         blocks.extend(self.differences(proposal));
         let call = format!("{}-{}", proposal.session, proposal.turn);
         self.call = Some(call.clone());
         let title = sanitize_block(&plan.title);
-        self.update(&json!({
-            "sessionUpdate": "tool_call", "toolCallId": call, "kind": "execute",
-            "title": title, "status": "pending", "content": blocks,
-        }));
-
-        // Complete, because some editors show the request without the call before it.
         let tool_call = json!({
             "toolCallId": call, "kind": "execute", "title": title, "status": "pending",
             "content": blocks,
         });
+        let mut update = tool_call.clone();
+        update["sessionUpdate"] = json!("tool_call");
+        self.update(&update);
+
+        // Complete, because some editors show the request without the call before it.
         Ok(
             match self
                 .request_permission(&review_options(), &tool_call)
@@ -334,8 +356,7 @@ impl User for AcpUser<'_> {
         match event {
             Event::Asking { model, tokens, .. } => {
                 let tokens = counted(tokens, "token");
-                let text = format!("Asking {model} with about {tokens}.");
-                self.chunk("agent_thought_chunk", &text);
+                self.send_thought(&format!("Asking {model} with about {tokens}."));
             }
             Event::Working(progress) => self.working(progress),
             Event::Answered { .. } => {
@@ -345,8 +366,7 @@ impl User for AcpUser<'_> {
             }
             Event::Rejected { diagnostics, .. } => {
                 let mistakes = counted(diagnostics.len(), "mistake");
-                let text = format!("The plan has {mistakes} and was not run.");
-                self.chunk("agent_thought_chunk", &text);
+                self.send_thought(&format!("The plan has {mistakes} and was not run."));
             }
             Event::Started { index, .. } => self.stand(index, "in_progress"),
             Event::Finished { index, outcome } => {
@@ -355,11 +375,7 @@ impl User for AcpUser<'_> {
                     self.send_text(&format!("Failed: {}", outcome.detail));
                 }
             }
-            Event::Notice(notice) => {
-                let lines = notice::lines(&notice);
-                let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
-                self.chunk("agent_thought_chunk", &text.join("\n"));
-            }
+            Event::Notice(notice) => self.send_lines(&notice::lines(&notice)),
             // The reply is a plan, and `review` shows it.
             Event::Received { .. } | Event::Filling(_) | Event::Output { .. } => {}
         }
@@ -404,30 +420,4 @@ fn text_block(text: &str) -> Value {
 fn code_block(text: &str) -> Value {
     let fence = fence_for(text, 3);
     text_block(&format!("{fence}text\n{}\n{fence}", text.trim_end()))
-}
-
-impl AcpUser<'_> {
-    /// Asks for a permission and returns the id of the chosen option. `None` if the request was
-    /// cancelled, or the client has disconnected.
-    fn request_permission(&mut self, options: &Value, tool_call: &Value) -> Option<String> {
-        let asked = json!({
-            "sessionId": self.session, "options": options, "toolCall": tool_call,
-        });
-        let answer = self.wire.request("session/request_permission", &asked)?;
-        let outcome = &answer["outcome"];
-        let is_chosen = outcome["outcome"] == "selected";
-        is_chosen.then(|| outcome["optionId"].as_str().unwrap_or_default().to_owned())
-    }
-
-    /// Id of a call of the agent inside, for the editor.
-    fn call_id(&self, tool: &str) -> String {
-        format!("{}-{tool}", self.prefix)
-    }
-
-    fn stand(&mut self, index: usize, status: &'static str) {
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.1 = status;
-            self.send_entries();
-        }
-    }
 }
