@@ -176,29 +176,14 @@ pub fn counts(change: &FileVersions<'_>) -> Counts {
 
 /// Returns counts as `+3 -1`. Omits a side that is zero; a change without lines is `±0`.
 pub fn counted(counts: Counts) -> StyledLine {
-    let number = |sign: char, number: usize| {
-        if number > 0 {
-            format!("{sign}{number}")
-        } else {
-            String::new()
-        }
-    };
-
-    let (added, removed) = (number('+', counts.added), number('-', counts.removed));
-    let gap = if added.is_empty() || removed.is_empty() {
-        ""
-    } else {
-        " "
-    };
-
-    if added.is_empty() && removed.is_empty() {
-        return StyledLine::of(Tone::Faint, "±0");
+    let added = StyledLine::of(Tone::Added, &format!("+{}", counts.added));
+    let removed = format!("-{}", counts.removed);
+    match (counts.added, counts.removed) {
+        (0, 0) => StyledLine::of(Tone::Faint, "±0"),
+        (_, 0) => added,
+        (0, _) => StyledLine::of(Tone::Removed, &removed),
+        _ => added.with(Tone::Plain, " ").with(Tone::Removed, &removed),
     }
-
-    StyledLine::default()
-        .with(Tone::Added, &added)
-        .with(Tone::Plain, gap)
-        .with(Tone::Removed, &removed)
 }
 
 fn is_changed_part(span: &StyledSpan) -> bool {

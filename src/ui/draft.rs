@@ -154,7 +154,12 @@ impl EditedPlan {
         let is_same = kept == *after && !mode_damage.is_some_and(|mode| mode.is_of_bytes());
         if let Some(keeps) = action.kind.keeps_bytes_mut() {
             if !*keeps {
-                check_encoding(before, &kept)?;
+                // It must be known how the old version writes each character.
+                if let Some(character) = unknown_character(before, &kept) {
+                    return Err(format!(
+                        "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
+                    ));
+                }
             }
             if !*keeps && is_same {
                 return Err(NOTHING_TO_KEEP.to_owned());
@@ -293,16 +298,6 @@ impl EditedPlan {
 
         approved.modified = modified.into_iter().collect();
         approved
-    }
-}
-
-/// Fails if the result has a character of which it is unknown how the old version writes it.
-fn check_encoding(before: &[u8], kept: &[u8]) -> Result<(), String> {
-    match unknown_character(before, kept) {
-        None => Ok(()),
-        Some(character) => Err(format!(
-            "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
-        )),
     }
 }
 

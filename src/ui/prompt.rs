@@ -242,19 +242,12 @@ impl TextInput {
     fn change(&mut self, key: &Key) -> Option<InputCommand> {
         match key {
             Key::Ctrl('u') => self.erase(self.line_start()),
-            Key::Ctrl('w') => self.erase(self.word_start()),
+            Key::Ctrl('w') => self.erase(last_word(self.text[..self.cursor].trim_end())),
             Key::Ctrl('k') => self.text.truncate(self.cursor),
-            Key::Left => {
-                self.cursor -= self.text[..self.cursor]
-                    .chars()
-                    .next_back()
-                    .map_or(0, char::len_utf8)
-            }
+            Key::Left => self.cursor = self.character_start(),
             Key::Right => {
-                self.cursor += self.text[self.cursor..]
-                    .chars()
-                    .next()
-                    .map_or(0, char::len_utf8)
+                let next = self.text[self.cursor..].chars().next();
+                self.cursor += next.map_or(0, char::len_utf8);
             }
             Key::Home | Key::Ctrl('a') => self.cursor = self.line_start(),
             Key::End => {
@@ -316,10 +309,7 @@ impl TextInput {
             common = &common[..end];
         }
 
-        let before = &self.text[..self.cursor];
-        let start = before.rfind(char::is_whitespace).map_or(0, |at| {
-            at + before[at..].chars().next().map_or(1, char::len_utf8)
-        });
+        let start = last_word(&self.text[..self.cursor]);
         // A directory is not complete: the user continues the path.
         let is_whole = candidates.len() == 1 && !common.ends_with('/');
         let word = format!("{common}{}", if is_whole { " " } else { "" });
@@ -343,11 +333,7 @@ impl TextInput {
     }
 
     fn erase_left(&mut self) -> Option<InputCommand> {
-        let length = self.text[..self.cursor]
-            .chars()
-            .next_back()
-            .map_or(0, char::len_utf8);
-        self.erase(self.cursor - length);
+        self.erase(self.character_start());
         None
     }
 
@@ -367,12 +353,16 @@ impl TextInput {
         self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
     }
 
-    fn word_start(&self) -> usize {
-        let word = self.text[..self.cursor].trim_end();
-        word.rfind(char::is_whitespace).map_or(0, |at| {
-            at + word[at..].chars().next().map_or(1, char::len_utf8)
-        })
+    /// Start of the character before the cursor.
+    fn character_start(&self) -> usize {
+        let mut before = self.text[..self.cursor].char_indices();
+        before.next_back().map_or(0, |(at, _)| at)
     }
+}
+
+/// Start of what follows the last whitespace.
+fn last_word(text: &str) -> usize {
+    text.trim_end_matches(|c: char| !c.is_whitespace()).len()
 }
 
 fn layout_lines(text: &str, width: usize) -> Vec<StyledLine> {

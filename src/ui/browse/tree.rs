@@ -34,12 +34,9 @@ pub enum TreeItem {
     Restores(usize, usize),
 }
 
-/// The item under the cursor, independent of row numbers, which change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum TreePosition {
-    Session(SessionName),
-    Turn(SessionName, CommitId),
-}
+/// Session and turn under the cursor, independent of row numbers, which change. Without a turn, the
+/// row of the session.
+type TreePosition = (SessionName, Option<CommitId>);
 
 #[derive(Debug, Clone, Default)]
 pub struct BrowseTree {
@@ -172,7 +169,7 @@ impl BrowseTree {
             self.open.insert(name, true);
         }
         self.rebuild();
-        let turn = TreePosition::Turn(self.timeline.sessions[lane].name.clone(), commit);
+        let turn = (self.timeline.sessions[lane].name.clone(), Some(commit));
         // The turn can be inside a group of restores, which has to be unfolded as well.
         self.move_to(self.find(&turn));
         if self.open_restores() {
@@ -246,28 +243,25 @@ impl BrowseTree {
     fn position(&self) -> Option<TreePosition> {
         let row = self.row()?;
         let lane = self.lane(&row);
-        Some(match row.item {
-            TreeItem::Turn(at) | TreeItem::Restores(at, _) => {
-                TreePosition::Turn(lane.name.clone(), lane.rows[at].commit)
-            }
-            _ => TreePosition::Session(lane.name.clone()),
-        })
+        let commit = match row.item {
+            TreeItem::Turn(at) | TreeItem::Restores(at, _) => Some(lane.rows[at].commit),
+            _ => None,
+        };
+        Some((lane.name.clone(), commit))
     }
 
     fn find(&self, position: &TreePosition) -> Option<usize> {
+        let (name, commit) = position;
         let is_there = |row: &TreeRow| {
             let lane = self.lane(row);
-            match (position, row.item) {
-                (TreePosition::Session(name), TreeItem::Session) => lane.name == *name,
-                (TreePosition::Turn(name, commit), TreeItem::Turn(at)) => {
-                    lane.name == *name && lane.rows[at].commit == *commit
-                }
-                (TreePosition::Turn(name, commit), TreeItem::Restores(at, count)) => {
-                    let mut rows = lane.rows[at..at + count].iter();
-                    lane.name == *name && rows.any(|row| row.commit == *commit)
-                }
-                _ => false,
-            }
+            let turns = match row.item {
+                TreeItem::Session => return commit.is_none() && lane.name == *name,
+                TreeItem::Damaged => return false,
+                TreeItem::Turn(at) => at..at + 1,
+                TreeItem::Restores(at, count) => at..at + count,
+            };
+            let mut rows = lane.rows[turns].iter();
+            lane.name == *name && rows.any(|row| Some(row.commit) == *commit)
         };
         self.rows.iter().position(is_there)
     }
