@@ -141,27 +141,17 @@ impl App {
 
     /// Returns the user's directories outside any project.
     pub(super) fn user_dirs(&self) -> anyhow::Result<UserDirs> {
-        let home = env::home();
-        let xdg_dir = |variable: &str, dir: &str| {
-            let base = env::var_os(variable)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute());
-            base.or_else(|| home.as_ref().map(|home| home.join(dir)))
-                .map(|base| base.join("teddy"))
-        };
-
-        let config = xdg_dir("XDG_CONFIG_HOME", ".config")
-            .context("neither HOME nor XDG_CONFIG_HOME is set")?;
-        let cache = xdg_dir("XDG_CACHE_HOME", ".cache")
-            .context("neither HOME nor XDG_CACHE_HOME is set")?;
+        let config = env::config_home().context("neither HOME nor XDG_CONFIG_HOME is set")?;
+        let config = config.join("teddy");
+        let cache_home = env::cache_home().context("neither HOME nor XDG_CACHE_HOME is set")?;
         let config_file =
             env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
 
         Ok(UserDirs {
-            home,
+            home: env::home(),
             config,
             config_file,
-            cache,
+            cache: cache_home.join("teddy"),
         })
     }
 
