@@ -279,7 +279,14 @@ impl App {
             return self.print(format!("{}\n", sanitize_block(text.trim_end())));
         }
 
-        let lines = style::wrap_all(markdown::quoted(text), terminal::terminal_size().width);
+        self.print_lines(markdown::quoted(text))
+    }
+
+    /// Prints lines, wrapped at a terminal.
+    pub(super) fn print_lines(&self, mut lines: Vec<StyledLine>) -> anyhow::Result<()> {
+        if let Some(width) = terminal::stdout_width() {
+            lines = style::wrap_all(lines, width);
+        }
         self.print(style::text(&lines, self.paint_results()))
     }
 

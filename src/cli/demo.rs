@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use super::app::App;
 use crate::host::file::prefixed_temporary_dir;
-use crate::host::screen;
 use crate::text::sanitize::sanitize_block;
 use crate::text::shell_word::shell_word;
-use crate::ui::style::{self, StyledLine, Tone};
-use crate::ui::terminal::terminal_size;
+use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::demo::{DemoStage, demo};
 
 /// Play a complete session with recorded answers, offline
@@ -56,15 +54,8 @@ impl Printed<'_> {
     /// Prints a line, wrapped at a terminal. Does nothing with `--json`.
     fn line(&self, tone: Tone, text: &str) {
         if !self.app.global.json {
-            let line = StyledLine::of(tone, text);
-            let rows = if screen::is_stdout() {
-                line.fold(terminal_size().width)
-            } else {
-                vec![line]
-            };
-
             // A closed pipe is not an error.
-            let _ = self.app.print(style::text(&rows, self.app.paint_results()));
+            let _ = self.app.print_lines(vec![StyledLine::of(tone, text)]);
         }
     }
 }

@@ -6,8 +6,7 @@ use super::app::App;
 use super::exit::{self, ExitStatus};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
-use crate::ui::style::{self, StyledLine, Tone};
-use crate::ui::terminal::stdout_width;
+use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::doctor::{
     self, HealthCheck, HealthState, Patient, RecoveryResult, RepairOutcome,
 };
@@ -80,13 +79,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         app.print_json(&report(&checks, &repaired, recovery.as_ref()))?;
     } else {
-        let paint = app.paint_results();
         let mut lines: Vec<StyledLine> = repaired.iter().map(repair_line).collect();
         lines.extend(group_lines(&checks, app.global.verbose));
-        if let Some(width) = stdout_width() {
-            lines = style::wrap_all(lines, width);
-        }
-        app.print(style::text(&lines, paint))?;
+        app.print_lines(lines)?;
         app.note(&summary(&checks, args.fix));
     }
 

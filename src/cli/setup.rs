@@ -24,8 +24,7 @@ use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::ask::{self, choose};
 use crate::ui::setup as words;
-use crate::ui::style::{self, StyledLine, Tone, block};
-use crate::ui::terminal::stdout_width;
+use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
 
@@ -111,11 +110,11 @@ fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Res
         return Ok(exit::SUCCESS);
     }
 
-    let mut lines = describe_models(&settings, &context.file, detected);
-    if let Some(width) = stdout_width() {
-        lines = style::wrap_all(lines, width);
-    }
-    app.print(style::text(&lines, app.paint_results()))?;
+    let mut lines = words::configured(&settings, &context.file.display().to_string());
+    lines.push(StyledLine::default());
+    let model = settings.model.as_deref();
+    lines.extend(words::describe_detected(detected, model));
+    app.print_lines(lines)?;
     app.note("`teddy setup --model <name>` tries one and writes it down.");
     Ok(exit::SUCCESS)
 }
@@ -455,14 +454,4 @@ fn try_model(name: &str, config: &ModelSettings) -> Result<TriedModel, ModelErro
     // Outside a project, nothing has withheld these variables from child processes yet.
     process::withhold_env(usual_keys());
     setup::attempt(name, config)
-}
-
-fn describe_models(settings: &Settings, file: &Path, detected: &FoundModels) -> Vec<StyledLine> {
-    let mut lines = words::configured(settings, &file.display().to_string());
-    lines.push(StyledLine::default());
-    lines.extend(words::describe_detected(
-        detected,
-        settings.model.as_deref(),
-    ));
-    lines
 }

@@ -13,7 +13,7 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::drift;
 use crate::ui::overlap::status_lines;
-use crate::ui::style::{self, StyledLine, Tone, shortened};
+use crate::ui::style::{StyledLine, Tone, shortened};
 use crate::ui::terminal::stdout_width;
 use crate::workflow::hooks::{hooks_dir, read_errors};
 use crate::workflow::land::turns;
@@ -53,8 +53,7 @@ pub(super) fn show(app: &App, project: &Project) -> anyhow::Result<()> {
         let line = format!("Model of this session: {}", sanitize_line(model));
         lines.push(StyledLine::plain(&line));
     }
-    let width = stdout_width();
-    if let Some(width) = width {
+    if let Some(width) = stdout_width() {
         // `A plan is waiting for turn 12: ... (3 actions)`
         let available = width.saturating_sub(45).max(15);
         if let Some(draft) = &mut status.draft {
@@ -67,10 +66,7 @@ pub(super) fn show(app: &App, project: &Project) -> anyhow::Result<()> {
     }
     let dir = app.dir_in(project)?;
     lines.extend(state_lines(&status, turn, &dir));
-    if let Some(width) = width {
-        lines = style::wrap_all(lines, width);
-    }
-    app.print(style::text(&lines, app.paint_results()))?;
+    app.print_lines(lines)?;
     app.note(&next_step(&status));
     Ok(())
 }
