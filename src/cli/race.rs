@@ -67,20 +67,17 @@ pub(super) struct Args {
     yes: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum PickedLanes {
-    One(usize),
-    Two(usize, usize),
-}
+/// One lane, or two to merge.
+type PickedLanes = (usize, Option<usize>);
 
 fn picked(argument: &str) -> Result<PickedLanes, String> {
     let number = |text: &str| text.parse::<usize>().ok()?.checked_sub(1);
     let lanes = match argument.split_once('+') {
-        None => number(argument).map(PickedLanes::One),
+        None => number(argument).map(|one| (one, None)),
         Some((one, other)) => number(one)
             .zip(number(other))
             .filter(|(one, other)| one != other)
-            .map(|(one, other)| PickedLanes::Two(one, other)),
+            .map(|(one, other)| (one, Some(other))),
     };
     lanes.ok_or_else(|| "write it as `2`, or as `1+2` for two of them".to_owned())
 }
@@ -88,8 +85,14 @@ fn picked(argument: &str) -> Result<PickedLanes, String> {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words)?;
-    let message = request.message.clone().ok_or_else(needs_message)?;
-    check_names(&args.with)?;
+    let Some(message) = request.message.clone() else {
+        let hint = "`teddy race '<message>' --with <models>` gives it";
+        return Err(InvalidArgument::error("a race needs a message", hint));
+    };
+    if args.with.iter().any(|model| model.trim().is_empty()) {
+        let hint = "`--with sonnet,gpt` names models, separated by commas";
+        return Err(InvalidArgument::error("`--with` has an empty name", hint));
+    }
     if let Some(lanes) = args.pick {
         check_picked(lanes, args.with.len())?;
     }
@@ -129,19 +132,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         return Err(Unfinished { partial, error }.into());
     }
     show(app, &finished)?;
-    use_picked(app, project, &finished, &name?)
-}
-
-/// Uses the session of a plan that was named in advance, and reviews the plan if a user is there.
-fn use_picked(
-    app: &App,
-    mut project: Project,
-    finished: &FinishedRace,
-    name: &SessionName,
-) -> anyhow::Result<ExitStatus> {
-    project.use_session(name)?;
-    if app.is_attended() && !app.global.json {
-        return review(app, project, finished, name);
+    let name = name?;
+    project.use_session(&name)?;
+    if app.is_attended() {
+        return review(app, project, &finished, &name);
     }
     app.note(&format!(
         "Session {name} is in use now. Next: `teddy execute`"
@@ -149,26 +143,9 @@ fn use_picked(
     Ok(exit::SUCCESS)
 }
 
-fn needs_message() -> anyhow::Error {
-    let reason = "a race needs a message";
-    let hint = "`teddy race '<message>' --with <models>` gives it";
-    InvalidArgument::error(reason, hint)
-}
-
-fn check_names(models: &[String]) -> anyhow::Result<()> {
-    if models.iter().any(|model| model.trim().is_empty()) {
-        let reason = "`--with` has an empty name";
-        let hint = "`--with sonnet,gpt` names models, separated by commas";
-        return Err(InvalidArgument::error(reason, hint));
-    }
-    Ok(())
-}
-
 fn check_picked(lanes: PickedLanes, models: usize) -> anyhow::Result<()> {
-    let highest = match lanes {
-        PickedLanes::One(one) => one + 1,
-        PickedLanes::Two(one, other) => one.max(other) + 1,
-    };
+    let (one, other) = lanes;
+    let highest = one.max(other.unwrap_or(0)) + 1;
     if highest <= models {
         return Ok(());
     }
@@ -252,20 +229,25 @@ fn choose(
         .filter(|lane| lane.is_ready())
         .collect();
     if ready_lanes.is_empty() {
-        return no_plan(app);
+        if app.global.json {
+            return Ok(exit::FAILED);
+        }
+        return Err(error_with_hint(
+            "no model made a plan that can be executed",
+            "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
+        ));
     }
 
     let labels = labels(&finished.lanes);
     let choices = choices(&labels);
-    let lane_count = labels.len();
     while app.is_attended() {
         let mut user = app.user(&project, false);
         let chosen = user.choose("Review the plan of which model?", &choices)?;
         let name = match chosen.filter(|&at| at + 1 < choices.len()) {
             None => break,
-            Some(at) if at < lane_count => ready_lanes[at].session.clone(),
+            Some(at) if at < labels.len() => ready_lanes[at].session.clone(),
             Some(_) => {
-                let Some((one, other)) = two_of(user.as_mut(), &choices[..lane_count])? else {
+                let Some((one, other)) = two_of(user.as_mut(), &choices[..labels.len()])? else {
                     continue;
                 };
                 let (one, other) = (ready_lanes[one], ready_lanes[other]);
@@ -288,16 +270,6 @@ fn choose(
         ready_lanes[0].session
     ));
     Ok(exit::SUCCESS)
-}
-
-fn no_plan(app: &App) -> anyhow::Result<ExitStatus> {
-    if app.global.json {
-        return Ok(exit::FAILED);
-    }
-    Err(error_with_hint(
-        "no model made a plan that can be executed",
-        "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
-    ))
 }
 
 /// Returns the lanes, then two of them together if there are several, and last none of them.
@@ -370,13 +342,12 @@ fn pick(
             )),
         }
     };
-    match lanes {
-        PickedLanes::One(one) => Ok(ready(one)?.session.clone()),
-        PickedLanes::Two(one, other) => {
-            let mut user = app.user(project, false);
-            combine(project, options, ready(one)?, ready(other)?, user.as_mut())
-        }
-    }
+    let one = ready(lanes.0)?;
+    let Some(other) = lanes.1 else {
+        return Ok(one.session.clone());
+    };
+    let mut user = app.user(project, false);
+    combine(project, options, one, ready(other)?, user.as_mut())
 }
 
 /// Reviews the plan of a session, and offers to drop the other lanes if it was executed.
