@@ -84,7 +84,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
         }
         Shell::Zsh => format!("{script}{GIT_ZSH}"),
         Shell::Fish => {
-            let quoted = quoted_in_fish(&script).unwrap_or(&program);
+            // As in the script, with quotes that survive two rounds of parsing.
+            let start = script.split_once("=fish ").map(|(_, start)| start);
+            let quoted = start.and_then(|start| start.rsplit_once(" -- (commandline"));
+            let quoted = quoted.map_or(program.as_str(), |(quoted, _)| quoted);
             format!(
                 "{script}{}",
                 GIT_FISH
@@ -100,17 +103,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     } else {
         app.print(script)
     }
-}
-
-/// Returns the program as written in fish's script, with quotes that survive two rounds of parsing.
-fn quoted_in_fish(script: &str) -> Option<&str> {
-    Some(
-        script
-            .split_once("=fish ")?
-            .1
-            .rsplit_once(" -- (commandline")?
-            .0,
-    )
 }
 
 /// Returns how the script calls this program: by the name or path with which it was started.

@@ -134,28 +134,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     };
     drop(user);
 
-    show_result(app, &project, &result, plan_path)?;
-    Ok(result_code(&result))
-}
-
-fn show_result(
-    app: &App,
-    project: &Project,
-    result: &ExecuteResult,
-    plan_path: Option<&str>,
-) -> anyhow::Result<()> {
-    match result {
-        ExecuteResult::Refused(refused) => show_refused(app, plan_path, refused),
+    match &result {
+        ExecuteResult::Refused(refused) => show_refused(app, plan_path, refused)?,
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
-            show_undecided(app, undecided)
+            show_undecided(app, undecided)?;
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded, false)?;
-            show_replanned(app, recorded);
-            show_next(app, project, recorded, plan_path.is_some())?;
-            report_answer(app, project, recorded)
+            let planned = recorded.replanned().filter(|_| !app.global.json);
+            // A prose answer is shown when its turn is recorded.
+            if let Some(planned) = planned.filter(|planned| planned.answer.is_none()) {
+                note_replanned(app, planned);
+            }
+            show_next(app, &project, recorded, plan_path.is_some())?;
+            report_answer(app, &project, recorded)?;
         }
     }
+    Ok(result_code(&result))
 }
 
 /// Returns a turn whose plan was declined or rejected, with the snapshot for the plan that the model
@@ -332,18 +327,6 @@ fn show_interruption(app: &App, recorded: &RecordedTurn) {
             recorded.turn
         ),
     });
-}
-
-/// Names the plan that the model made instead of one that was declined or rejected, if it waits.
-fn show_replanned(app: &App, recorded: &RecordedTurn) {
-    let planned = recorded.replanned();
-    if app.global.json {
-        return;
-    }
-    // A prose answer is shown when its turn is recorded.
-    if let Some(planned) = planned.filter(|planned| planned.answer.is_none()) {
-        note_replanned(app, planned);
-    }
 }
 
 /// Names a plan that waits because the model was asked for another one.

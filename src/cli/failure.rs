@@ -407,6 +407,7 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     }
 
     let hint = |error: &HintedError| error.hint.clone();
+    let unfit_hint = |error: &Unfit| error.hint().to_owned();
     by_hint(cause, FailureKind::SetupFailed, SetupFailed::hint)
         .or_else(|| by_hint(cause, FailureKind::Failed, unfit_hint))
         .or_else(|| by_hint(cause, FailureKind::DamagedRepository, DamagedTable::hint))
@@ -417,10 +418,6 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent_hint))
         .or_else(|| by_hint(cause, FailureKind::Failed, MissingObject::hint))
         .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
-}
-
-fn unfit_hint(error: &Unfit) -> String {
-    error.hint().to_owned()
 }
 
 fn agent_hint(error: &UnknownAgent) -> String {

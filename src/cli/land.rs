@@ -163,8 +163,7 @@ fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
 }
 
 fn report_overlap(app: &App, result: &LandResult, turn: u64, dir: &Path) -> anyhow::Result<()> {
-    let paths = result.overlaps.iter();
-    app.print(lines("overlap", paths))?;
+    app.print(lines("overlap ", result.overlaps.iter()))?;
     if let [.., last] = result.builds_on.as_slice() {
         let below = turns(&result.builds_on);
         app.warn(&format!(
@@ -296,7 +295,7 @@ fn remarks(app: &App, result: &LandResult) {
             "what hooks changed in these files overlaps with your own edits, which stay; `git diff` \
              shows the difference:",
         );
-        app.note(lines("overlap", result.overlaps.iter()).trim_end());
+        app.note(lines("overlap ", result.overlaps.iter()).trim_end());
     }
 
     if !result.staged.is_empty() {
@@ -304,7 +303,7 @@ fn remarks(app: &App, result: &LandResult) {
             "the staged version of these files overlaps with what landed and stays as it is; \
              committing it takes that back, `git add <file>` stages the file as it is now:",
         );
-        app.note(lines("staged", result.staged.iter()).trim_end());
+        app.note(lines("staged ", result.staged.iter()).trim_end());
     }
 
     for path in &result.ignored {
@@ -324,11 +323,6 @@ fn remarks(app: &App, result: &LandResult) {
 }
 
 fn lines<'a>(word: &str, paths: impl Iterator<Item = &'a String>) -> String {
-    let word = if word.trim().is_empty() {
-        word.to_owned()
-    } else {
-        format!("{word} ")
-    };
     paths
         .map(|path| format!("{word}{}\n", sanitize_line(path)))
         .collect()

@@ -78,7 +78,12 @@ pub(super) fn run_loop(
     };
 
     let mut user = app.helped_user(&project, how.yes || how.yolo, help(app));
-    let mut console = LoopConsole::new(app, !is_alone);
+    let mut console = LoopConsole {
+        app,
+        has_prompt: !is_alone,
+        turns: Vec::new(),
+        attached: Vec::new(),
+    };
     let resumed = resume(&mut project, options, user.as_mut(), &mut console);
 
     drop(user);
@@ -195,15 +200,6 @@ struct LoopConsole<'a> {
 }
 
 impl LoopConsole<'_> {
-    fn new(app: &App, has_prompt: bool) -> LoopConsole<'_> {
-        LoopConsole {
-            app,
-            has_prompt,
-            turns: Vec::new(),
-            attached: Vec::new(),
-        }
-    }
-
     fn command(
         &mut self,
         project: &Project,

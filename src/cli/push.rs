@@ -119,22 +119,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
 
     let sent = prepared.send(&project, progress(app));
     sent.map_err(unfinished)?;
-    report(
-        app,
-        PushResult {
-            sent: true,
-            ..preview
-        },
-    )
-}
-
-fn report(app: &App, result: PushResult) -> anyhow::Result<ExitStatus> {
+    preview.sent = true;
     if app.global.json {
-        app.print_json(&result)?;
+        app.print_json(&preview)?;
     } else {
-        let sent = result.sessions.iter().filter(|one| one.is_sent());
+        let sent = preview.sessions.iter().filter(|one| one.is_sent());
         let count = counted(sent.count(), "session");
-        app.note(&format!("Sent {count} to `{}`.", result.remote));
+        app.note(&format!("Sent {count} to `{}`.", preview.remote));
     }
     Ok(exit::SUCCESS)
 }

@@ -82,7 +82,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         app.print_json(&result)?;
     } else {
-        report(app, &result)?;
+        app.print(changed_files(&result.written, &result.deleted))?;
+        report_turn(app, &result);
     }
 
     Ok(exit::SUCCESS)
@@ -101,12 +102,6 @@ fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<Option<Trans
     path.transpose()?
         .map(|path| transcript::read(&path))
         .transpose()
-}
-
-fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
-    app.print(changed_files(&result.written, &result.deleted))?;
-    report_turn(app, result);
-    Ok(())
 }
 
 /// Returns changed files as lines, each with what happened to it.

@@ -134,10 +134,8 @@ fn command_names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the `@` mentions of a message, without the `@`.
 pub(super) fn mentions(message: &str) -> impl Iterator<Item = &str> {
-    let mention_length = |word: &'_ str| word.strip_prefix('@').map(str::len);
-    message.split_whitespace().filter_map(move |word| {
-        let length = mention_length(word)?;
-        let name = &word[word.len() - length..];
+    message.split_whitespace().filter_map(|word| {
+        let name = word.strip_prefix('@')?;
         let name = name.trim_end_matches([',', ';', ':', '!', '?', ')', '.']);
         (!name.is_empty()).then_some(name)
     })
