@@ -168,7 +168,11 @@ impl Root {
             && let Some(link) = path
                 .ancestors()
                 .skip(1)
-                .find(|above| matches!(self.kind_of_link(above), Some(FileType::Symlink)))
+                // The answer can be outdated.
+                .find(|above| {
+                    self.stat(above)
+                        .is_ok_and(|stat| FileInfo::from(&stat).kind == FileKind::Link)
+                })
         {
             let message = format!("`{}` is a link", show_path(link));
             return failure(
@@ -178,13 +182,6 @@ impl Root {
             );
         }
         failure(verb, path, errno.into())
-    }
-
-    /// For error messages only: the answer can be outdated.
-    fn kind_of_link(&self, path: &Path) -> Option<FileType> {
-        self.stat(path)
-            .ok()
-            .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 }
 

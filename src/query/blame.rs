@@ -429,10 +429,6 @@ fn count_line(repository: &Repository, commit: Option<CommitId>, path: &str, lin
     lossy(&text).lines().filter(|one| *one == line).count()
 }
 
-fn has_line(file: &[u8], line: &str) -> bool {
-    lossy(file).lines().any(|one| one == line)
-}
-
 fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSource {
     LineSource::Turn {
         session: session.to_string(),
@@ -623,7 +619,7 @@ impl LandedFile<'_> {
 
             let has = |commit: CommitId| {
                 let file = self.file(commit).ok().flatten().unwrap_or_default();
-                has_line(&file, line)
+                lossy(&file).lines().any(|one| one == line)
             };
             let parent = self.repository.commit(landed.commit).ok();
             let parent = parent.and_then(|commit| commit.parents.first().copied());

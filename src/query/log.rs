@@ -378,8 +378,11 @@ pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> Walke
             Err(error) => {
                 note(format!("{error:#}"));
                 unreadable += 1;
-                let last = new.rows.last().map(|(row, _)| row.number);
-                next = parent_of_unreadable(project, id, last, unreadable);
+                // The last readable number bounds how many turns can still follow.
+                let last = new.rows.last();
+                let may_follow = last.is_none_or(|(row, _)| row.number > u64::from(unreadable));
+                let commit = project.repository.commit(id).ok().filter(|_| may_follow);
+                next = commit.and_then(|commit| commit.parents.first().copied());
             }
         }
     }
@@ -391,20 +394,6 @@ pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> Walke
         rows,
         error: first_error,
     }
-}
-
-/// `last` is the number of the last readable turn; it bounds how many turns can still follow.
-fn parent_of_unreadable(
-    project: &Project,
-    id: CommitId,
-    last: Option<u64>,
-    unreadable: u32,
-) -> Option<CommitId> {
-    if last.is_some_and(|last| last <= u64::from(unreadable)) {
-        return None;
-    }
-    let commit = project.repository.commit(id).ok()?;
-    commit.parents.first().copied()
 }
 
 #[derive(Debug, Clone)]

@@ -45,7 +45,12 @@ pub fn sum<'a>(
 ) -> anyhow::Result<Option<TurnsSum>> {
     let turns: Vec<&Turn> = turns.into_iter().collect();
     let oldest = turns.first().map_or(0, |turn| turn.number());
-    let turns = with_files(turns);
+    // A landing only records what hooks changed in files that are the user's by then.
+    let turns = turns
+        .into_iter()
+        .filter(|turn| turn.meta.landed.is_none())
+        .filter_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)))
+        .collect::<Vec<_>>();
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
     let Some((_, first)) = turns.first() else {
         return Ok(None);
@@ -68,7 +73,9 @@ pub fn sum<'a>(
         };
         match stack_after_restore(&stacks, turn, oldest)? {
             Some(stack) => {
-                let undone = undone_by(&turns[..=at]);
+                let mut undone = UndoneTurns::default();
+                let newest_first = turns[..=at].iter().rev();
+                newest_first.for_each(|(turn, _)| undone.add_restore(turn));
                 let paths = changed_paths(repository, before, applied)?;
                 adding.restore(turn, paths, &InEffect::new(&stacks, stack), &undone)?;
             }
@@ -103,21 +110,6 @@ fn stack_after_restore(
     }
     let own = stacks.own(turn)?;
     Ok(own.map(|(id, publication)| publication.stack(id)))
-}
-
-fn with_files(turns: Vec<&Turn>) -> Vec<(&Turn, &Workspace)> {
-    // A landing only records what hooks changed in files that are the user's by then.
-    let turns = turns.into_iter().filter(|turn| turn.meta.landed.is_none());
-    turns
-        .filter_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)))
-        .collect()
-}
-
-fn undone_by(turns: &[(&Turn, &Workspace)]) -> UndoneTurns {
-    let mut undone = UndoneTurns::default();
-    let newest_first = turns.iter().rev();
-    newest_first.for_each(|(turn, _)| undone.add_restore(turn));
-    undone
 }
 
 fn changed_paths(
