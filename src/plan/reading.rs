@@ -6,6 +6,7 @@
 //! rejected.
 
 mod answer;
+mod aside;
 mod mark;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 pub use answer::{ProseKind, read_answer, read_reply};
+use aside::command_notes;
 
 use super::action::Action;
 use super::diagnostic::Diagnostic;
@@ -22,15 +24,15 @@ use super::parse::{self, MAX_PLAN, normal};
 use super::repair::{Level, Note, Repaired, repair, thoughts};
 use super::spelling;
 use crate::plan::diagnostic::quote;
-use crate::plan::line::field_item::{has_weight, letters};
+use crate::plan::line::field_item::has_weight;
 use crate::plan::line::value::{is_nothing, unmentioned};
-use crate::plan::line::{is_fence, is_listed, key, looks_like_border, prose};
+use crate::plan::line::{is_fence, key, looks_like_border};
 use crate::plan::repair::{Spelling, is_cut_off, repair_as};
 use crate::plan::spelling::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 use crate::text::path::RepoPath;
-use crate::text::{counted, has_word, link};
+use crate::text::{counted, link};
 
 /// A reply after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,61 +373,6 @@ fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
             Diagnostic::new(note.line.min(last), &note.message).hint(hint)
         })
         .collect()
-}
-
-// Words inside a command that the parser takes for more of a field, or for a field of another name.
-//
-// Neither changes what runs, and either can say that it must not: `- **Note:** not before Friday`,
-// or a sentence right below the last field. Whatever the language, a plan that has such words is for
-// a person to weigh.
-
-/// Keys that only describe the block or count the step.
-const PLAIN_KEYS: &str = "\
-    language shell type action actiontype id step number order category";
-
-/// Returns a note for each such word in the commands of a plan.
-fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
-    let lines = Lines::new(text);
-    let commands = plan.actions.iter();
-    let commands = commands.filter(|action| action.kind.row().shape.reaches_outside());
-    commands
-        .flat_map(|action| notes_of_command(action, &lines))
-        .collect()
-}
-
-fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
-    let row = action.kind.row();
-    let other = action.fields.iter().filter(|field| {
-        key::resolve(&field.key, Some(row)).is_none() && !has_word(PLAIN_KEYS, &letters(&field.key))
-    });
-    let mut notes: Vec<Note> = other
-        .map(|field| {
-            let item_text = format!("{}: {}", field.key, field.value);
-            let message = format!("{} has no field \"{}\"", row.name, quote(&item_text));
-            Note::of_spelling(field.line, message).as_aside(true)
-        })
-        .collect();
-
-    // Markdown takes a line without an indentation for more of the item above.
-    let own = |line: &usize| {
-        let text = lines.get(*line);
-        let item = is_listed(text) || text.starts_with([' ', '\t']);
-        !item && prose::is_sentence_of_its_own(lines.get(line - 1), text)
-    };
-    let fields = (action.line + 1..=lines.len()).take_while(|&line| {
-        let text = lines.get(line);
-        !text.trim().is_empty() && !is_fence(text)
-    });
-    let candidates = fields.filter(|&line| !lines.get(line - 1).trim().is_empty());
-    notes.extend(candidates.filter(own).map(|line| {
-        let message = format!(
-            "took \"{}\" for more of the field above",
-            quote(lines.get(line))
-        );
-        Note::of_spelling(line, message).as_aside(true)
-    }));
-
-    notes
 }
 
 // Outline of a plan as Markdown parsed it: one line per top-level block.

@@ -23,21 +23,24 @@ const DEPENDING: &str = "\
 /// Words in a heading that mean that the text below is not a step.
 const ASIDE_WORDS: &str = "\
     no not nothing none never done later example examples previous old draft history appendix \
-    future backlog archive archived or failed aborted";
+    future backlog archive archived or failed aborted discarded cancelled canceled deferred reverted \
+    hypothetical dry scope beispiel";
 /// Words above a block that mean that it shows output, not a command.
 const OUTPUT: &str = "\
     output outputs prints printed result results log logs error errors session reference notes \
     version expected see shows print show";
-/// First words of a sentence that announces a command.
-const ANNOUNCING: &str = "\
-    here now then next first second third finally lastly last let lets we well i ill this to run \
-    running execute install build compile verify check test start confirm ensure validate format \
-    lint generate make see";
-/// Words of a sentence that says more than that.
-const RETRACTING: &str = "\
-    no not never nothing none cannot cant dont wont shouldnt mustnt already later had have was \
-    decided would could should might dangerous harmful turn session release time documentation \
-    document example draft unused against ignore without only once when until unless after";
+/// Words in front of the verb of a sentence that announces a command.
+const LEADING: &str = "\
+    now then next first second third finally lastly last also and so please step let lets us me we \
+    i ill well will can to 1 2 3 4 5 6 7 8 9";
+const VERBS: &str = "\
+    run rerun execute install build rebuild compile verify check recheck test start restart confirm \
+    ensure validate format lint generate regenerate make update apply commit clean";
+/// Words of such a sentence that say when it is done, or by whom.
+const LIMITING: &str = "\
+    not never dont doesnt wont cant cannot shouldnt later tomorrow tonight week month turn session \
+    merge merged merging release released deployed approval approved approve agreed user you your \
+    yourself yours";
 /// Words before an `if` that is not a condition.
 const QUERY_VERBS: &str = "check checks see verify confirm know determine test ask sure";
 /// Marks in front of unwanted text.
@@ -72,12 +75,17 @@ pub fn is_aside(title: &str) -> bool {
     starts_aside || is_against(&text) || is_depending(&text)
 }
 
-/// Returns whether a sentence only announces the command below it.
+/// Returns whether each sentence of a text only announces the command below it.
 pub fn announces(text: &str) -> bool {
-    let text = spaced(text);
-    let mut words = text.split_whitespace();
-    let first = words.next().unwrap_or_default();
-    has_word(ANNOUNCING, first) && !words.any(|word| has_word(RETRACTING, word))
+    let sentences = text.split(['.', '!', '?']).map(spaced);
+    sentences
+        .filter(|text| !text.trim().is_empty())
+        .all(|text| {
+            let mut tokens = text.split_whitespace();
+            let verb = tokens.find(|word| !has_word(LEADING, word));
+            verb.is_none_or(|verb| has_word(VERBS, verb))
+                && !tokens.any(|word| has_word(LIMITING, word))
+        })
 }
 
 /// Returns whether text above a block says that it shows output.

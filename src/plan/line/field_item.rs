@@ -20,12 +20,12 @@ const CONDITIONS: &str = "\
     disabled";
 /// Keys of other formats that would change what is written to a file.
 const OTHER_EFFECTS: &str = "\
-    append prepend insertafter insertbefore insertat position occurrence ifexists merge executable \
-    permissions filemode chmod renameto delete base64 encoding mode operation";
+    append appendto appendmode writemode prepend insert linenumber insertafter insertbefore insertat position occurrence ifexists merge executable \
+    permission permissions filepermissions perms charset contentencoding filemode chmod renameto delete base64 encoding mode operation";
 /// First words of their values that change nothing.
 const NO_EFFECT: &str = "\
     false no none null na utf8 ascii text create new write overwrite replace modify edit update \
-    change 0644 644";
+    change add regular full 0644 644 100644";
 /// Keys with descriptive text only; an extra one is harmless.
 const DESCRIPTIVE_KEYS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
 

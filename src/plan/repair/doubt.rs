@@ -276,10 +276,10 @@ impl Analysis<'_> {
                 (RepairEvent::Action, Some(_)) => action = action.or(Some(step.line)),
                 (RepairEvent::Surplus, _) => {
                     let fence = self.fence(step.line)?;
-                    let shown = opened
+                    let pair = opened
                         .filter(|(_, opener)| fence.closes(*opener))
                         .zip(action);
-                    if let Some(((line, _), _)) = shown {
+                    if let Some(((line, _), _)) = pair {
                         let why =
                             "this fence belongs to no block, or begins one that shows an action";
                         return Some(note(line, why));

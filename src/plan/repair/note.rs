@@ -9,7 +9,9 @@ use super::reply::ReplyLine;
 use super::state::{CloserDeviation, RepairEvent};
 use super::{Level, Note};
 use crate::plan::line::prose::is_prose;
-use crate::plan::line::{Fence, Info, Label, LineKind, Section, looks_like_action};
+use crate::plan::line::{
+    Fence, Info, Label, LineKind, Section, is_listed, key, looks_like_action, name,
+};
 
 /// Returns the level of the best reading, given its doubts and whether it changes the text.
 pub(super) fn level(best: &BestReadings, doubts: &[Note], changed: bool) -> Level {
@@ -180,8 +182,10 @@ fn swallowed_label(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<usize
 /// `## Action Plan` of the content itself. New fences around it would hide it from every reader.
 pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<Fence>, false);
-    let is_action = |line: &ReplyLine<'_>| {
-        matches!(line.kind, LineKind::Action(_)) || looks_like_action(line.text)
+    let is_action = |at: usize| {
+        matches!(lines[at].kind, LineKind::Action(_))
+            || looks_like_action(lines[at].text)
+            || is_action_with_fields(&lines[at..body.end])
     };
     for at in body.clone() {
         match (lines[at].kind, open) {
@@ -189,7 +193,7 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> 
             (_, outer)
                 if !planned
                     && outer.is_none_or(|outer| outer.info != Info::Document)
-                    && is_action(&lines[at]) =>
+                    && is_action(at) =>
             {
                 return Some(at);
             }
@@ -200,6 +204,23 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> 
     }
 
     None
+}
+
+/// Returns whether the first line is the heading of an action in any spelling, with one of its fields
+/// below.
+fn is_action_with_fields(lines: &[ReplyLine<'_>]) -> bool {
+    let Some((heading, below)) = lines.split_first() else {
+        return false;
+    };
+    if heading.kind == LineKind::Blank {
+        return false;
+    }
+    let next = below.iter().find(|line| line.kind != LineKind::Blank);
+    let Some(next) = next.filter(|line| is_listed(line.text)) else {
+        return false;
+    };
+    name::action(heading.text, next.text)
+        .is_some_and(|heading| key::field(next.text, Some(heading.row)).is_some())
 }
 
 /// Reports a heading or label that was kept as content.

@@ -544,14 +544,15 @@ impl Speller<'_, '_> {
             return true;
         }
 
-        let quoted = heading.suffix.split('`').skip(1).step_by(2);
-        let is_run = |command: &str| {
-            let blocks = self.fenced.iter().cloned();
-            let mut texts = blocks.map(|lines| self.lines.span(lines));
-            texts.any(|text| text.contains(command))
-                || self.blocks.iter().any(|text| text.contains(command))
-        };
-        self.row.shape == BodyShape::Script && !quoted.into_iter().all(is_run)
+        let mut quoted = heading.suffix.split('`').skip(1).step_by(2);
+        self.row.shape == BodyShape::Script && !quoted.all(|command| self.is_in_block(command))
+    }
+
+    fn is_in_block(&self, words: &str) -> bool {
+        let blocks = self.fenced.iter().cloned();
+        let mut texts = blocks.map(|lines| self.lines.span(lines));
+        texts.any(|text| text.contains(words))
+            || self.blocks.iter().any(|text| text.contains(words))
     }
 
     /// Returns whether the heading of a command says something beside the name that its description
@@ -568,12 +569,11 @@ impl Speller<'_, '_> {
             .map_or("", |at| text[..at].trim_end());
         let verb = before.rsplit(' ').next().unwrap_or_default();
         let is_sentence = verb.chars().all(char::is_alphabetic) && verb.to_uppercase() != verb;
-        let words = plain_words(&tail);
-        let first = words.split(' ').next().unwrap_or_default();
-        if is_sentence
-            && heading.suffix.starts_with(char::is_alphabetic)
-            && !has_word(LIMITS, first)
-        {
+        let phrase = plain_words(&tail);
+        let first = phrase.split(' ').next().unwrap_or_default();
+        let has_limit = phrase.split(' ').any(|word| has_word(LIMITS, word));
+        let is_object = has_word(ARTICLES, first) || self.is_in_block(first);
+        if is_sentence && phrase.is_ascii() && is_object && !has_limit {
             return false;
         }
         let described = (line + 1..=self.lines.len())
@@ -582,7 +582,7 @@ impl Speller<'_, '_> {
                 (!is_fence(text) && !text.starts_with('#')).then_some(text)
             })
             .filter_map(|text| key::field(text, Some(self.row)))
-            .any(|field| plain_words(field.value).contains(&words));
+            .any(|field| plain_words(field.value).contains(&phrase));
         !described
     }
 
@@ -633,9 +633,12 @@ impl Speller<'_, '_> {
     }
 }
 
-/// First words behind a verb that say when or where it is done.
-const LIMITS: &str =
-    "after before only in by on once when at during for with without until later next";
+/// First words of what a verb is about.
+const ARTICLES: &str = "the a an all any our my your its these this that new";
+/// Words that say when something is done, or by whom.
+const LIMITS: &str = "\
+    not never after before only once when until unless later tomorrow without must may by who \
+    approval approved manually";
 
 fn plain_words(text: &str) -> String {
     let tokens = text.split(|c: char| !c.is_alphanumeric());

@@ -441,10 +441,12 @@ fn p28_a_rationale_that_covers_an_action_is_not_put_into_a_block() {
     let edit = "### `EDIT`\n- **File Path:** [r.md](/r.md)\n\n`FIND:`\n```\nmake\n```\n`REPLACE:`\n```\nmake all\n```\n```\n\n";
     let create = "### `CREATE`\n- **File Path:** [two.txt](/two.txt)\n```\ntwo\n```\n";
     for end in ["", "~~~\n", "``` end\n", "``\n"] {
-        for plan in ["## Action Plan\n\n", ""] {
+        for plan in ["## Action Plan\n\n", "## Actions\n\n", ""] {
             for ending in ["\n", "\r\n"] {
-                let first = ["### `READ`\n- **Resource:** r.md\n\n", PLAIN, edit];
-                for first in first {
+                let read_action = "### `READ`\n- **Resource:** r.md\n\n";
+                let plain = PLAIN.replace("### `EXECUTE`", "#### Execute");
+                let free = edit.replace("### `EDIT`", "### Edit");
+                for first in [read_action, PLAIN, edit, &plain, &free] {
                     let text =
                         format!("# T\n\n## Rationale\n```text\nx\n{end}\n{plan}{first}{create}");
                     let reading = read(&text.replace('\n', ending));
@@ -474,6 +476,15 @@ fn p42_words_above_a_command_that_do_not_announce_it_are_for_a_person() {
         "<!-- disabled -->",
         "Nur falls nötig:",
         "以下仅为示例。",
+        "Now run the tests. Nicht ausführen.",
+        "Here is what you must avoid:",
+        "This deletes everything, please abort.",
+        "To be run by the user:",
+        "Then you run:",
+        "Run this tomorrow:",
+        "Next week:",
+        "Let's drop this step.",
+        "[//]: # (Do not run the command below)",
     ];
     check_refused(texts, |text| format!("{create}\n{text}\n\n{PLAIN}"));
     check_refused(texts, |text| format!("{text}\n\n{PLAIN}"));
@@ -483,6 +494,10 @@ fn p42_words_above_a_command_that_do_not_announce_it_are_for_a_person() {
         "I'll verify the change with the linter.",
         "To make sure that it compiles, run the build.",
         "Finally, check the result.",
+        "Then we run the tests.",
+        "Finally, verify that there are no type errors.",
+        "Now run the tests again after the change. Build it.",
+        "Step 2: Run the tests once more.",
     ];
     for text in announced {
         let plan = format!("{create}\n{text}\n\n{PLAIN}");
@@ -516,8 +531,15 @@ fn p42_words_behind_the_name_of_a_command_are_for_a_person() {
         "#### EXECUTE after merge",
         "### Run in production",
         "### Run (after merge)",
+        "### Execute nicht",
+        "### Run только на сервере",
+        "### Run the migration tomorrow",
+        "### Run the tests after approval",
+        "### Run the deployment (after merge)",
     ];
     check_refused(heads, |head| PLAIN.replace("### `EXECUTE`", head));
-    let titled = PLAIN.replace("### `EXECUTE`", "### Run the tests");
-    assert!(run_actions(&titled).is_some(), "{titled}");
+    for head in ["### Run the tests", "### Run ls"] {
+        let titled = PLAIN.replace("### `EXECUTE`", head);
+        assert!(run_actions(&titled).is_some(), "{titled}");
+    }
 }

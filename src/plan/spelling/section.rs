@@ -36,7 +36,16 @@ pub(super) fn name_all(
     // A fence that is never closed can hide them.
     let hides = |passage: &Passage| {
         let own = &blocks[passage.blocks.clone()];
-        in_code(lines, own, |text| is_plan(text) || is_action(text))
+        in_code(own, |line| {
+            let text = lines.get(line);
+            let next = || {
+                let mut below = (line + 1..=lines.len()).map(|line| lines.get(line));
+                below
+                    .find(|text| !text.trim().is_empty())
+                    .unwrap_or_default()
+            };
+            is_plan(text) || (heading_of(text).is_some() && name::action(text, next()).is_some())
+        })
     };
     if !planned && before.iter().any(hides) {
         return;
@@ -239,18 +248,14 @@ pub(super) fn respell(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut L
     }
 }
 
-fn in_code(lines: &Lines<'_>, blocks: &[MarkdownBlock], is_sought: impl Fn(&str) -> bool) -> bool {
+fn in_code(blocks: &[MarkdownBlock], is_sought: impl Fn(usize) -> bool) -> bool {
     let code = fenced(blocks).into_iter();
-    let mut texts = code.flat_map(|(_, code)| code.line_range.clone());
-    texts.any(|line| is_sought(lines.get(line)))
+    let mut numbers = code.flat_map(|(_, code)| code.line_range.clone());
+    numbers.any(|line| is_sought(line))
 }
 
 fn is_plan(line: &str) -> bool {
-    matches!(name::section(line), Some((Section::Plan, 2)))
-}
-
-fn is_action(line: &str) -> bool {
-    matches!(heading_of(line), Some((3, text)) if line::action(text).is_some())
+    matches!(name::section(line), Some((Section::Plan, _)))
 }
 
 /// Moves the rationale into a code block.
@@ -269,7 +274,7 @@ fn put_in_block(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut LineEdi
     };
 
     let is_block = matches!(solid[..], [only] if only.fenced().is_some());
-    if is_block || in_code(lines, blocks, is_plan) {
+    if is_block {
         return;
     }
     let fence = fence_for(lines.span(first.first..last.last + 1), 4);
