@@ -112,30 +112,15 @@ pub fn discard(repository: &Repository, name: &str) -> anyhow::Result<bool> {
     repository.refs.discard(name)
 }
 
-/// A move of a ref. git writes its message as `action: subject`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEntry {
-    pub commit: CommitId,
-    pub action: String,
-    pub subject: String,
-}
-
-/// Returns the log of a ref, newest first.
-pub fn log(repository: &Repository, name: &str) -> anyhow::Result<Vec<LogEntry>> {
+/// Returns the messages of a ref's log, newest first.
+pub fn log_messages(repository: &Repository, name: &str) -> anyhow::Result<Vec<String>> {
     let mut git = repository.git()?;
-    git.args(["reflog", "show", "--format=%H %gs", name, "--"]);
+    git.args(["reflog", "show", "--format=%gs", name, "--"]);
     let log = run_checked(&mut git, "read the log of a ref")?;
-    let log = String::from_utf8_lossy(&log);
-    let entries = log.lines().filter_map(|line| {
-        let (commit, message) = line.split_once(' ')?;
-        let (action, subject) = message.split_once(": ").unwrap_or((message, ""));
-        Some(LogEntry {
-            commit: commit.parse().ok()?,
-            action: action.to_owned(),
-            subject: subject.to_owned(),
-        })
-    });
-    Ok(entries.collect())
+    Ok(String::from_utf8_lossy(&log)
+        .lines()
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Flushes the latest update of a ref.

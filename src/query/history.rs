@@ -450,7 +450,7 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
         let [before, after] = trees_of(repository, files.change())?;
         let merged = merge_in_memory(repository, before, tree, after)?;
         let is_there =
-            merged.ours == tree && is_contained(project, tip, turn, &merged.paths, tree, true)?;
+            merged.ours == tree && is_contained(project, tip, turn, &merged.paths, true)?;
         if !is_there {
             numbers.push(turn.number());
         }

@@ -118,12 +118,12 @@ pub fn rename_session(
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 
     // Every step before the last one leaves the old session whole.
-    let log = refs::log(repository, old.reference().as_str())?;
-    let earlier = log
+    let messages = refs::log_messages(repository, old.reference().as_str())?;
+    let earlier = messages
         .iter()
-        .find_map(|entry| earlier_names(&entry.subject, old));
+        .find_map(|message| earlier_names(message, old));
     let earlier = earlier.map_or(String::new(), |names| format!("{names}{THEN}"));
-    let log = format!("teddy: {RENAME}{earlier}{old}{THEN}{new}");
+    let log = format!("{RENAME}{earlier}{old}{THEN}{new}");
     let (new_ref, new_draft) = (new.reference(), new.draft_reference());
     let absent = |name, to| refs::RefMove {
         name,
@@ -152,12 +152,12 @@ pub fn rename_session(
 }
 
 /// Begins a rename in the log of a ref. All names that the session had follow.
-const RENAME: &str = "rename ";
+const RENAME: &str = "teddy: rename ";
 const THEN: &str = " to ";
 
 /// Returns the names in the log of a rename to `name`.
-fn earlier_names<'a>(subject: &'a str, name: &SessionName) -> Option<&'a str> {
-    let names = subject.strip_prefix(RENAME)?.strip_suffix(name.as_str())?;
+fn earlier_names<'a>(message: &'a str, name: &SessionName) -> Option<&'a str> {
+    let names = message.strip_prefix(RENAME)?.strip_suffix(name.as_str())?;
     names.strip_suffix(THEN)
 }
 
@@ -218,8 +218,8 @@ pub(in crate::workflow) fn renamed_to(
         // Another session can have had the name earlier.
         let has = |turn| history::is_ancestor(repository, turn, newest).unwrap_or(false);
         if turn.is_none_or(has)
-            && (refs::log(repository, &name.reference())?.iter())
-                .filter_map(|entry| earlier_names(&entry.subject, &name))
+            && (refs::log_messages(repository, &name.reference())?.iter())
+                .filter_map(|message| earlier_names(message, &name))
                 .any(|names| names.split(THEN).any(|name| name == old.as_str()))
         {
             found.push(name);

@@ -178,18 +178,27 @@ pub fn count_untracked(
     index: &Path,
     tree: TreeId,
 ) -> anyhow::Result<usize> {
-    let known = KnownTree::of(repository, index, tree).and_then(|known| known.leaves());
-    let leaves = known.map_or_else(|| repository.leaves(tree), Ok)?;
+    let cached = KnownTree::of(repository, index, tree).and_then(|cached| cached.leaves());
+    let leaves = cached.map_or_else(|| repository.leaves(tree), Ok)?;
     let tracked = &user_index(repository)?.state;
     let mut tracked = tracked
         .entries()
         .iter()
         .map(|entry| entry.path(tracked))
         .peekable();
+    // A sparse index has a directory for its files.
+    let covers = |entry: &[u8], path: &[u8]| {
+        entry == path || (entry.ends_with(b"/") && path.starts_with(entry))
+    };
     // Both are sorted.
     let is_untracked = |leaf: &&Leaf| {
-        while tracked.next_if(|path| **path < *leaf.path).is_some() {}
-        !leaf.path.starts_with(b".teddy/") && tracked.peek().is_none_or(|path| **path != *leaf.path)
+        let is_before =
+            |entry: &&gix::bstr::BStr| ***entry < *leaf.path && !covers(entry, &leaf.path);
+        while tracked.next_if(is_before).is_some() {}
+        let is_tracked = tracked
+            .peek()
+            .is_some_and(|entry| covers(entry, &leaf.path));
+        !is_tracked && !leaf.path.starts_with(b".teddy/")
     };
     Ok(leaves.iter().filter(is_untracked).count())
 }

@@ -102,7 +102,9 @@ pub(super) fn plan_landing(
 
     for landing in selected.landings {
         let merged = merge_turn(&project.repository, tree, &landing)?;
-        if !is_in_tree(project, tip, target, tree, &landing, &merged)? {
+        // `select_turns` has checked that the turn is in the files.
+        let is_current = target.is_current;
+        if !is_contained(project, tip, &landing.turn, &merged.paths, is_current)? {
             return Ok(LandPlan::Overlap(LandOverlap {
                 turn: landing.turn.number(),
                 paths: merged.paths,
@@ -152,20 +154,6 @@ pub(super) fn plan_landing(
 
 fn merge_turn(repository: &Repository, tree: TreeId, landing: &Landing) -> anyhow::Result<Merged> {
     merge::merge_trees(repository, landing.before, tree, landing.after)
-}
-
-/// Whether the tree has what the turn did to the conflicting paths.
-fn is_in_tree(
-    project: &Project,
-    tip: &Turn,
-    target: &Target,
-    tree: TreeId,
-    landing: &Landing,
-    merged: &Merged,
-) -> anyhow::Result<bool> {
-    let turn = &landing.turn;
-    // `select_turns` has checked that the turn is in the files.
-    is_contained(project, tip, turn, &merged.paths, tree, target.is_current)
 }
 
 fn draft_message(
@@ -386,7 +374,13 @@ pub(super) fn lacking_below(
         // A squash merge has the change, but not the commit.
         let merged = merge_turn(&project.repository, target.tree, &landing)?;
         let is_there = merged.ours == target.tree
-            && is_in_tree(project, tip, target, target.tree, &landing, &merged)?;
+            && is_contained(
+                project,
+                tip,
+                &landing.turn,
+                &merged.paths,
+                target.is_current,
+            )?;
         if !is_there {
             lacking.turns.push(number);
             let remote = removed.get(&id).cloned().flatten();

@@ -313,8 +313,11 @@ impl LandingRun<'_> {
         }
         // With the index, the user changed it.
         let by_hook = is_separate && !is_made && before.has_same_index(repository);
-        let left = changes.left_branch.as_ref().filter(|_| by_hook);
-        if let Some(branch) = left {
+        let old_branch = changes.left_branch.as_ref().filter(|_| by_hook);
+        let exists =
+            |branch: &&String| refs::resolve(repository, &format!("refs/heads/{branch}")).is_ok();
+        let old_branch = old_branch.filter(exists);
+        if let Some(branch) = old_branch {
             restore_branch(repository, branch)?;
         } else if self.target.is_current
             && let Some(branch) = refs::branch(repository)?
@@ -324,7 +327,7 @@ impl LandingRun<'_> {
         }
         user.report(Event::Notice(Notice::SharedChanged {
             stash_is_back: is_separate,
-            head_is_back: left.is_some(),
+            head_is_back: old_branch.is_some(),
             changes: Box::new(changes.clone()),
         }));
         Ok(())

@@ -150,7 +150,14 @@ fn check_known(top: &Path, snapshot: &Snapshot) {
     }
 
     let tracked = gix::open(top).unwrap().index_or_empty().unwrap();
-    let is_untracked = |leaf: &&Leaf| tracked.entry_range(leaf.path.as_slice().into()).is_none();
+    // A sparse index has a directory for its files.
+    let is_below = |path: &[u8]| {
+        let mut entries = tracked.entries().iter().map(|entry| entry.path(&tracked));
+        entries.any(|entry| entry.ends_with(b"/") && path.starts_with(entry))
+    };
+    let is_untracked = |leaf: &&Leaf| {
+        tracked.entry_range(leaf.path.as_slice().into()).is_none() && !is_below(&leaf.path)
+    };
     let others = leaves.iter().filter(is_untracked).count();
     for index in [&index, Path::new("/none")] {
         let counted = count_untracked(&repository, index, snapshot.tree).unwrap();

@@ -146,10 +146,8 @@ fn undo_n_conflicts_where_one_of_n_undos_would() {
     let stopped = [1, 2].map(|steps| repo.workflow().undo(steps).refused());
     insta::assert_snapshot!(stopped.concat(), @r"
     at turn 1, not the same turns, not recorded
-      over [2]
       overlap a.txt
     at turn 0, not the same turns, not recorded
-      over [2, 1]
       overlap a.txt
     ");
     assert_eq!(repo.read("a.txt"), "mine\n2\n3\n4\n5\n");
@@ -297,7 +295,6 @@ fn an_ignored_file_in_the_way_is_an_overlap_that_every_flag_settles() {
     let repo = directory_in_the_way("y.log");
     insta::assert_snapshot!(repo.workflow().redo(1).refused(), @r"
     at turn 1, not the same turns, not recorded
-      over [1]
       overlap dir
       overlap dir/c.txt
       overlap dir/y.log
@@ -379,15 +376,12 @@ fn a_secret_at_a_path_of_an_undo_is_kept_and_named() {
     });
     insta::assert_snapshot!(stopped.concat(), @r"
     at turn 1, not the same turns, not recorded
-      over [1]
       overlap dir
       `dir/.env` is in the way and in no snapshot, so nothing was changed; move it away, or `--ours` leaves it there
     at turn 1, not the same turns, not recorded
-      over [1]
       overlap dir
       `dir/.env` is in the way and in no snapshot, so nothing was changed; move it away, or `--ours` leaves it there
     at turn 1, not the same turns, not recorded
-      over [1]
       overlap dir
       `dir/.env` is in the way and in no snapshot, so nothing was changed; move it away, or `--ours` leaves it there
     ");
@@ -433,7 +427,6 @@ fn an_ignored_file_where_a_turn_has_a_directory_is_in_the_way_too() {
     let repo = in_the_way();
     insta::assert_snapshot!(repo.workflow().redo(1).refused(), @r"
     at turn 1, not the same turns, not recorded
-      over [1]
       overlap x.log
       overlap x.log/y.txt
     ");

@@ -993,6 +993,13 @@ fn a_checkout_of_the_user_while_git_commits_stays() {
     exit code 1
     ");
     assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/other");
+
+    repo.git(&["checkout", "-q", "main"]);
+    hook(&repo, "pre-commit", "git branch -m main trunk; exit 1");
+    let renamed = repo.teddy(&["land", "-m", "Land"]);
+    let left = "HEAD left `main` while git committed, and is on `trunk` now";
+    renamed.check(1, &[left]);
+    assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/trunk");
 }
 
 #[test]
@@ -1208,7 +1215,7 @@ fn a_turn_that_the_user_committed_with_edits_has_landed_whatever_else_they_edit(
     repo.workflow().add(&["a.txt", "b.txt"]);
     let actions = [edit("a.txt", "9", "9\nt1"), edit("b.txt", "b", "b\nt1")];
     repo.workflow().run_plan(&plan("One", &actions));
-    repo.write("b.txt", "b\nas I like it\n");
+    repo.write("b.txt", "b\nt1 as I like it\n");
     repo.commit("mine");
     repo.write("a.txt", "1\nmine\n2\n3\n4\n5\n6\n7\n8\n9\nt1\n");
     let in_head = "nothing to land: HEAD already has what turn 1 did";
@@ -1337,4 +1344,57 @@ fn another_version_on_another_branch_is_not_the_turn() {
     repo.run_plan(&plan("Two", &[edit("b.txt", "l5", "l5 T2")]));
     let landed = repo.teddy(&["land", "1", "--no-edit", "--anyway"]);
     landed.check(4, &["overlap a.txt"]);
+}
+
+/// Bug: any commit made here that touched the file, or a later turn in it, made the turn one that HEAD
+/// has.
+#[test]
+fn a_commit_of_other_lines_is_not_the_turn() {
+    let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
+    let begin = || {
+        let repo = TestRepo::new().file("a.txt", &lines).file("b.txt", &lines);
+        repo.commit("init");
+        repo.git(&["checkout", "-q", "-b", "theirs"]);
+        repo.write("a.txt", lines.replace("l5\n", "l5 theirs\n"));
+        repo.git(&["commit", "-q", "-am", "theirs"]);
+        repo.git(&["checkout", "-q", "main"]);
+        repo.workflow().new_session("demo").done();
+        repo.workflow().add(&["a.txt", "b.txt"]);
+        let both = [edit("a.txt", "l5", "l5 T1"), edit("b.txt", "l5", "l5 T1")];
+        repo.run_plan(&plan("Both", &both));
+        repo
+    };
+    let check = |repo: &TestRepo| {
+        let landed = repo.teddy(&["land", "1", "--no-edit", "--anyway"]);
+        landed.check(4, &["overlap a.txt"]);
+    };
+    // The user's own version.
+    let repo = begin();
+    repo.git(&["checkout", "-q", "a.txt"]);
+    repo.write("a.txt", lines.replace("l5\n", "l5 own\n"));
+    repo.git(&["commit", "-q", "-m", "own", "a.txt"]);
+    check(&repo);
+    // git's, under the name of a commit.
+    let repo = begin();
+    repo.git(&["checkout", "-q", "a.txt"]);
+    repo.git(&["merge", "-q", "--squash", "theirs"]);
+    repo.git(&["commit", "-q", "-m", "squashed", "a.txt"]);
+    check(&repo);
+    // A later turn in the same file.
+    let repo = begin();
+    repo.git(&["checkout", "-q", "a.txt"]);
+    repo.git(&["merge", "-q", "theirs"]);
+    repo.run_plan(&plan("Two", &[edit("a.txt", "l25", "l25 T2")]));
+    repo.done(&["land", "2", "--no-edit"]);
+    check(&repo); // On a new branch, too.
+    let landed = repo.teddy(&["land", "1", "--no-edit", "--anyway", "--branch", "new"]);
+    landed.check(4, &["overlap a.txt"]);
+
+    // A turn with edits in its line, which a new branch committed.
+    let repo = begin();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.write("a.txt", lines.replace("l5\n", "l5 T1 mine\n"));
+    repo.git(&["commit", "-q", "-am", "mine"]);
+    let in_head = "HEAD already has what turn 1 did";
+    repo.teddy(&["land", "--no-edit"]).check(1, &[in_head]);
 }

@@ -156,10 +156,14 @@ fn nothing_lands_in_the_middle_of_something_else() {
     ");
     repo.git(&["reset", "-q"]);
     let mut command = repo.teddy_command(&["land", "-m", "x"]);
-    command.env("GIT_INDEX_FILE", repo.beside("other-index"));
+    command
+        .env("GIT_INDEX_FILE", repo.beside("other-index"))
+        .current_dir(repo.path());
     Output::of(&mut command).check(1, &["`GIT_INDEX_FILE` names another index"]);
     let mut command = repo.teddy_command(&["land", "-m", "Land"]);
-    command.env("GIT_INDEX_FILE", ".git/index");
+    command
+        .env("GIT_INDEX_FILE", ".git/index")
+        .current_dir(repo.path());
     Output::of(&mut command).check(0, &[]);
 }
 
