@@ -3,7 +3,7 @@
 use super::drift;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
-use crate::git::land::shared::SharedChanges;
+use crate::git::land::shared::{RestoredState, SharedChanges};
 use crate::git::object::CommitId;
 use crate::git::publish::{Conflict, Salvaged};
 use crate::session::artifact;
@@ -129,11 +129,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::MadeByCommands(files) => {
             format!("New files that only a command made are committed, too: {}", list_paths(files))
         }
-        Notice::SharedChanged {
-            changes,
-            stash_is_back,
-            head_is_back,
-        } => return shared_changed(changes, *stash_is_back, *head_is_back),
+        Notice::SharedChanged { changes, restored } => return shared_changed(changes, *restored),
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
@@ -367,11 +363,11 @@ fn verdict(exit_code: i32) -> String {
 }
 
 /// Lists changes of the repository while git committed, with the commands that revert them.
-fn shared_changed(changes: &SharedChanges, stash_is_back: bool, head_is_back: bool) -> Vec<String> {
+fn shared_changed(changes: &SharedChanges, restored: RestoredState) -> Vec<String> {
     let mut sentences = Vec::new();
     for entry in &changes.dropped {
         let (message, id) = (sanitize_line(&entry.message), &entry.commit);
-        sentences.push(match stash_is_back {
+        sentences.push(match restored.stash {
             true => format!("the stash entry \"{message}\" was taken while git committed; it is back in the stash"),
             false => format!(
                 "the stash entry \"{message}\" was taken while git committed; `git stash store -m {} {id}` restores it",
@@ -394,7 +390,7 @@ fn shared_changed(changes: &SharedChanges, stash_is_back: bool, head_is_back: bo
     }
     if let Some(branch) = &changes.left_branch {
         let branch = sanitize_line(branch);
-        let now = match (&changes.new_branch, head_is_back) {
+        let now = match (&changes.new_branch, restored.head) {
             (_, true) => "; it is back there".to_owned(),
             (Some(branch), false) => format!(", and is on `{}` now", sanitize_line(branch)),
             (None, false) => String::new(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::change::finding::Finding;
-use crate::git::land::shared::SharedChanges;
+use crate::git::land::shared::{RestoredState, SharedChanges};
 use crate::git::worktree::progress::WriteCount;
 use crate::model::acting::transcript::CommandCounts;
 use crate::model::acting::{AgentProgress, PermissionDecision, PermissionQuestion};
@@ -317,8 +317,7 @@ pub enum Notice {
     /// Hooks changed HEAD, the stash or other refs while git committed.
     SharedChanged {
         changes: Box<SharedChanges>,
-        stash_is_back: bool,
-        head_is_back: bool,
+        restored: RestoredState,
     },
     /// New files that only commands made are about to be committed.
     MadeByCommands(Vec<String>),

@@ -44,6 +44,13 @@ pub struct SharedChanges {
     pub new_branch: Option<String>,
 }
 
+/// What was put back as it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestoredState {
+    pub stash: bool,
+    pub head: bool,
+}
+
 impl SharedState {
     pub fn read(repository: &Repository) -> anyhow::Result<SharedState> {
         let is_other =

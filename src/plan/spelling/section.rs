@@ -251,7 +251,7 @@ pub(super) fn respell(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut L
 fn in_code(blocks: &[MarkdownBlock], is_sought: impl Fn(usize) -> bool) -> bool {
     let code = fenced(blocks).into_iter();
     let mut numbers = code.flat_map(|(_, code)| code.line_range.clone());
-    numbers.any(|line| is_sought(line))
+    numbers.any(is_sought)
 }
 
 fn is_plan(line: &str) -> bool {

@@ -10,7 +10,9 @@ use crate::git::land::branch::Target;
 use crate::git::land::commit::{
     CommitMessage, CommitRequest, CommitSite, LandingDir, Verify, moved, take_back,
 };
-use crate::git::land::shared::{SharedChanges, SharedState, restore_branch, restore_stash};
+use crate::git::land::shared::{
+    RestoredState, SharedChanges, SharedState, restore_branch, restore_stash,
+};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, MoveError};
 use crate::git::repository::Repository;
@@ -326,8 +328,10 @@ impl LandingRun<'_> {
             self.landing.branch = format!("refs/heads/{branch}");
         }
         user.report(Event::Notice(Notice::SharedChanged {
-            stash_is_back: is_separate,
-            head_is_back: old_branch.is_some(),
+            restored: RestoredState {
+                stash: is_separate,
+                head: old_branch.is_some(),
+            },
             changes: Box::new(changes.clone()),
         }));
         Ok(())
