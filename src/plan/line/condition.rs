@@ -36,7 +36,7 @@ const LEADING: &str = "\
 const VERBS: &str = "\
     run rerun execute install build rebuild compile verify check recheck test start restart confirm \
     ensure validate format lint generate regenerate make update apply commit clean";
-/// Words of such a sentence that say when it is done, or by whom.
+/// Words that say when something is done, or by whom.
 const LIMITING: &str = "\
     not never dont doesnt wont cant cannot shouldnt later tomorrow tonight week month turn session \
     merge merged merging release released deployed approval approved approve agreed user you your \
@@ -83,9 +83,13 @@ pub fn announces(text: &str) -> bool {
         .all(|text| {
             let mut tokens = text.split_whitespace();
             let verb = tokens.find(|word| !has_word(LEADING, word));
-            verb.is_none_or(|verb| has_word(VERBS, verb))
-                && !tokens.any(|word| has_word(LIMITING, word))
+            verb.is_none_or(|verb| has_word(VERBS, verb)) && !tokens.any(is_limiting)
         })
+}
+
+/// Returns whether a word says when something is done, or by whom.
+pub fn is_limiting(word: &str) -> bool {
+    has_word(LIMITING, word)
 }
 
 /// Returns whether text above a block says that it shows output.

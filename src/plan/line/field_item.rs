@@ -20,8 +20,9 @@ const CONDITIONS: &str = "\
     disabled";
 /// Keys of other formats that would change what is written to a file.
 const OTHER_EFFECTS: &str = "\
-    append appendto appendmode writemode prepend insert linenumber insertafter insertbefore insertat position occurrence ifexists merge executable \
-    permission permissions filepermissions perms charset contentencoding filemode chmod renameto delete base64 encoding mode operation";
+    append appendto appendmode writemode prepend insert linenumber insertafter insertbefore \
+    insertat position occurrence ifexists merge executable permission permissions filepermissions \
+    perms charset contentencoding filemode chmod renameto delete base64 encoding mode operation";
 /// First words of their values that change nothing.
 const NO_EFFECT: &str = "\
     false no none null na utf8 ascii text create new write overwrite replace modify edit update \

@@ -4,6 +4,8 @@
 //! or a sentence right below the last field. Whatever the language, a plan that has such words is for
 //! a person to weigh.
 
+use std::collections::HashSet;
+
 use crate::plan::action::Action;
 use crate::plan::diagnostic::quote;
 use crate::plan::document::Plan;
@@ -11,45 +13,44 @@ use crate::plan::line::field_item::letters;
 use crate::plan::line::{is_fence, is_listed, key, prose};
 use crate::plan::repair::Note;
 use crate::text::has_word;
-use crate::text::markdown::{self, Lines};
+use crate::text::markdown::{self, Lines, MarkdownBlock};
 
 /// Keys that only describe the block or count the step.
 const PLAIN_KEYS: &str = "\
     language shell type action actiontype id step number order category";
 
-/// Returns the lines outside of messages that Markdown shows nobody: `[//]: # (not yet)`.
-fn unseen_notes(plan: &Plan, lines: &Lines<'_>, text: &str) -> Vec<Note> {
-    let mut unseen: Vec<bool> = (1..=lines.len())
-        .map(|line| !lines.get(line).trim().is_empty())
-        .collect();
-    for block in markdown::blocks(text) {
-        unseen[block.first - 1..block.last].fill(false);
+/// Returns a note for each such word in the commands of a plan.
+pub(super) fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
+    let lines = Lines::new(text);
+    let reaches_outside = |action: &&Action| action.kind.row().shape.reaches_outside();
+    let commands: Vec<&Action> = plan.actions.iter().filter(reaches_outside).collect();
+    if commands.is_empty() {
+        return Vec::new();
     }
+    let notes = commands.iter();
+    let notes = notes.flat_map(|action| notes_of_command(action, &lines));
+    notes.chain(unseen_notes(plan, &lines, text)).collect()
+}
+
+/// Returns a note for each link definition outside of messages, which Markdown shows nobody:
+/// `[//]: # (not yet)`.
+fn unseen_notes(plan: &Plan, lines: &Lines<'_>, text: &str) -> Vec<Note> {
+    let blocks = markdown::blocks(text);
+    let visible: HashSet<usize> = blocks.iter().flat_map(MarkdownBlock::lines).collect();
     let is_in_message = |line: usize| {
         let above = plan.actions.iter().rfind(|action| action.line < line);
         above.is_some_and(|action| action.kind.row().is_message())
     };
-    let unseen = (1..=lines.len()).filter(|line| unseen[line - 1] && !is_in_message(*line));
+    let is_unseen = |line: &usize| {
+        let text = lines.get(*line).trim_start();
+        let is_definition = text.starts_with('[') && text.contains("]:");
+        is_definition && !visible.contains(line) && !is_in_message(*line)
+    };
     let note = |line| {
         let message = format!("\"{}\" is invisible in Markdown", quote(lines.get(line)));
         Note::of_spelling(line, message).as_aside(true)
     };
-    unseen.map(note).collect()
-}
-
-/// Returns a note for each such word in the commands of a plan.
-pub(super) fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
-    let lines = Lines::new(text);
-    let commands = plan.actions.iter();
-    let commands = commands.filter(|action| action.kind.row().shape.reaches_outside());
-    let mut notes: Vec<Note> = commands
-        .flat_map(|action| notes_of_command(action, &lines))
-        .collect();
-    let mut actions = plan.actions.iter();
-    if actions.any(|action| action.kind.row().shape.reaches_outside()) {
-        notes.extend(unseen_notes(plan, &lines, text));
-    }
-    notes
+    (1..=lines.len()).filter(is_unseen).map(note).collect()
 }
 
 fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {

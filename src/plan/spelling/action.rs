@@ -7,7 +7,7 @@ use super::extra::ExtraBlocks;
 use super::passage::{Passage, PassageRole};
 use crate::plan::action::{ActionRow, BodyShape};
 use crate::plan::diagnostic::quote;
-use crate::plan::line::condition::{is_aside, is_output};
+use crate::plan::line::condition::{is_aside, is_limiting, is_output};
 use crate::plan::line::field_item::canonical;
 use crate::plan::line::key::{self, COMMAND, KeyedLine, MAX_VALUE, QUERY};
 use crate::plan::line::name::{self, ActionHeading, text_below};
@@ -571,7 +571,9 @@ impl Speller<'_, '_> {
         let is_sentence = verb.chars().all(char::is_alphabetic) && verb.to_uppercase() != verb;
         let phrase = plain_words(&tail);
         let first = phrase.split(' ').next().unwrap_or_default();
-        let has_limit = phrase.split(' ').any(|word| has_word(LIMITS, word));
+        let has_limit = phrase
+            .split(' ')
+            .any(|word| has_word(LIMITS, word) || is_limiting(word));
         let is_object = has_word(ARTICLES, first) || self.is_in_block(first);
         if is_sentence && phrase.is_ascii() && is_object && !has_limit {
             return false;
@@ -635,10 +637,8 @@ impl Speller<'_, '_> {
 
 /// First words of what a verb is about.
 const ARTICLES: &str = "the a an all any our my your its these this that new";
-/// Words that say when something is done, or by whom.
-const LIMITS: &str = "\
-    not never after before only once when until unless later tomorrow without must may by who \
-    approval approved manually";
+/// Words that can limit when or how it is done.
+const LIMITS: &str = "after before only once when until unless without must may by who manually";
 
 fn plain_words(text: &str) -> String {
     let tokens = text.split(|c: char| !c.is_alphanumeric());
