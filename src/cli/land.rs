@@ -103,6 +103,10 @@ fn anyway(args: &Args) -> String {
     if let Some(branch) = &args.branch {
         words.extend(["--branch", branch]);
     }
+    for paragraph in &args.message {
+        words.extend(["-m", paragraph]);
+    }
+    words.extend(args.no_edit.then_some("--no-edit"));
     words.push("--anyway");
     words.iter().map(shell_word).collect::<Vec<_>>().join(" ")
 }

@@ -195,7 +195,38 @@ impl<'a> TurnChange<'a> {
         let lines = after.lines().map(str::trim).filter(is_text);
         let added = lines.filter(|line| !before.contains(line));
         let added: Vec<&str> = added.take(MAX_LINES).collect();
-        let is_in = added.iter().any(|line| version.contains(line));
+        let is_in = added.iter().any(|line| has_words(&version, line));
         Ok((!added.is_empty()).then_some(is_in))
+    }
+}
+
+/// Whether a text has a line, or more text around its words: `x = 1` is not in `x = 10`.
+fn has_words(text: &str, line: &str) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let (first, last) = (line.chars().next(), line.chars().next_back());
+    text.match_indices(line).any(|(at, _)| {
+        let [before, after] = [&text[..at], &text[at + line.len()..]];
+        let is_longer = (is_word(first) && is_word(before.chars().next_back()))
+            || (is_word(last) && is_word(after.chars().next()));
+        !is_longer
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_words;
+
+    #[test]
+    fn a_line_with_more_text_around_its_words_is_in_a_text() {
+        for (text, expected) in [
+            ("a\nx = 1\nb\n", true),
+            ("a\nif (x = 1) // mine\n", true),
+            ("a\nx = 10\n", false),
+            ("a\nmax = 1\n", false),
+            ("a\nmax = 1; x = 1\n", true),
+            ("", false),
+        ] {
+            assert_eq!(has_words(text, "x = 1"), expected, "{text:?}");
+        }
     }
 }

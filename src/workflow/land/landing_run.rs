@@ -327,12 +327,13 @@ impl LandingRun<'_> {
             // The commit is where HEAD is.
             self.landing.branch = format!("refs/heads/{branch}");
         }
+        let restored = RestoredState {
+            stash: is_separate,
+            head: old_branch.is_some(),
+        };
         user.report(Event::Notice(Notice::SharedChanged {
-            restored: RestoredState {
-                stash: is_separate,
-                head: old_branch.is_some(),
-            },
-            changes: Box::new(changes.clone()),
+            changes: Box::new(changes),
+            restored,
         }));
         Ok(())
     }

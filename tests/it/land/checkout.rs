@@ -239,7 +239,14 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
         let before = everything(&repo);
         let out = repo.teddy(&["land", "-m", "Land"]);
         let lacks = format!("lacks turn {turn}: {path}\n");
-        out.check(4, &[&lacks, "nothing was changed", "`teddy land --anyway`"]);
+        out.check(
+            4,
+            &[
+                &lacks,
+                "nothing was changed",
+                "`teddy land -m Land --anyway`",
+            ],
+        );
         assert_eq!(everything(&repo), before);
         repo.teddy(&["land", "-n"]).check(4, &[&lacks]);
         let range = turn.to_string();
@@ -519,7 +526,7 @@ fn the_hint_restores_what_the_user_took_back_in_any_directory() {
     lacks turn 2: dir/b.txt
     --- stderr
     warning: these files no longer have what would be committed; nothing was changed
-    hint: `teddy land --anyway` commits it anyway; `teddy status` says what restores it if you took it back, else `teddy restore <turn> --exact <file>` takes a turn's version
+    hint: `teddy land -m Land --anyway` commits it anyway; `teddy status` says what restores it if you took it back, else `teddy restore <turn> --exact <file>` takes a turn's version
     exit code 4
     ");
     let status = repo.teddy_in(&dir, &["status"]).stdout;
@@ -1324,30 +1331,7 @@ fn a_turn_that_was_committed_by_hand_is_in_head_whatever_the_files_are() {
         .check(4, &["lacks turn 1: b.txt"]);
 }
 
-/// Bug: one more turn on another branch made the other version of its lines the turn.
-#[test]
-fn another_version_on_another_branch_is_not_the_turn() {
-    let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
-    let repo = TestRepo::new().file("a.txt", &lines).file("b.txt", &lines);
-    repo.commit("init");
-    repo.git(&["checkout", "-q", "-b", "feat"]);
-    repo.git(&["checkout", "-q", "-b", "other"]);
-    repo.write("a.txt", lines.replace("l5\n", "l5 other\n"));
-    repo.git(&["commit", "-q", "-am", "other"]);
-    repo.git(&["checkout", "-q", "feat"]);
-    repo.workflow().new_session("demo").done();
-    repo.workflow().add(&["a.txt", "b.txt"]);
-    let both = [edit("a.txt", "l5", "l5 T1"), edit("b.txt", "l25", "l25 T1")];
-    repo.run_plan(&plan("Both", &both));
-    repo.git(&["commit", "-q", "-am", "feat"]);
-    repo.git(&["checkout", "-q", "other"]);
-    repo.run_plan(&plan("Two", &[edit("b.txt", "l5", "l5 T2")]));
-    let landed = repo.teddy(&["land", "1", "--no-edit", "--anyway"]);
-    landed.check(4, &["overlap a.txt"]);
-}
-
-/// Bug: any commit made here that touched the file, or a later turn in it, made the turn one that HEAD
-/// has.
+/// Bug: any commit made here that touched the file, or a later turn, made the turn one that HEAD has.
 #[test]
 fn a_commit_of_other_lines_is_not_the_turn() {
     let lines: String = (1..=30).map(|number| format!("l{number}\n")).collect();
